@@ -71,8 +71,7 @@ struct NotificationStorageTests: BillingSuite {
             let answer = try await psql.ingest(Event(name, "2026-11-05", by: [person], Event.purchased(name)))
             #expect(answer["outcome"] == "applied")
         }
-        let refund: [String: Any & Sendable] = ["kind": "revoked", "transaction": composed]
-        try await psql.ingest(Event("r", "2026-11-06", by: [ada], refund))
+        try await psql.ingest(Event("r", "2026-11-06", by: [ada], ["kind": "revoked", "transaction": composed]))
         #expect(
             try await psql.rows("select user_id, revoked_at is null from headroom.subscriptions order by 1")
                 == ["\(ada)|false", "\(bob)|true"]

@@ -49,8 +49,7 @@ struct StoreTrialTests: BillingSuite {
         _ = try await database.consume(user(1), 60)
         try await database.moveClock(to: at("2026-11-10T13:00:00Z"))
         try await database.psql.replay(bought)
-        let cancelled: [String: Any & Sendable] = ["kind": "cancelled", "transaction": "T"]
-        try await database.psql.ingest(Event("c", "2026-11-10T12:30:00Z", cancelled))
+        try await database.psql.ingest(Event("c", "2026-11-10T12:30:00Z", ["kind": "cancelled", "transaction": "T"]))
         #expect(try await database.consume(user(1))["reason"] == "trial_limit_reached")
         let second = trial("T2", of: ada, "2026-11-10T13:00:00Z", until: "2026-11-17")
         #expect(try await database.psql.ingest(second)["plan"] == "paid", "the store's own trial is spent as well")
@@ -96,8 +95,7 @@ struct StoreTrialTests: BillingSuite {
         let psql = database.psql
         try await psql.ingest(trial("T1", of: isBoughtByDigest ? digest(1) : ada, "2026-11-02", until: "2026-11-05"))
         if isBoughtByDigest {
-            let merged: [String: Any & Sendable] = ["kind": "merged", "identities": [ada, digest(1)]]
-            try await psql.ingest(Event("alias", "2026-11-03", merged))
+            try await psql.ingest(Event("alias", "2026-11-03", ["kind": "merged", "identities": [ada, digest(1)]]))
         }
         try await psql.ingest(Event("to bob", "2026-11-10", Event.transferred(from: [ada], to: [bob])))
         let started = """

@@ -89,8 +89,7 @@ struct TransferTests: BillingSuite {
         #expect(try await database.count(of: user(2), period: "2026-11") == 700)
         // A second transfer neither loses usage nor counts it twice.
         try await database.moveClock(to: at("2026-12-10T12:00:00Z"))
-        let cancelled: [String: Any & Sendable] = ["kind": "cancelled", "transaction": "T2"]
-        try await database.psql.ingest(Event("c", "2026-12-10T11:00:00Z", cancelled))
+        try await database.psql.ingest(Event("c", "2026-12-10T11:00:00Z", ["kind": "cancelled", "transaction": "T2"]))
         #expect(try await database.count(of: user(2), period: "2026-11") == 700)
         try await database.psql.ingest(transfer("back", "2026-12-10T11:30:00Z", from: [bob], to: [cleo]))
         #expect(try await database.count(of: user(2), period: "2026-11") == 700)

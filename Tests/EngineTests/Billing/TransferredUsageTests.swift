@@ -111,8 +111,7 @@ struct TransferredUsageTests: BillingSuite {
         #expect(try await snapshot(user(2), database) == "fine|paid|305|800")
         try await database.psql.ingest(bought("T2", by: bob))
         #expect(try await snapshot(user(2), database) == "fine|paid|5|800")
-        let cancelled: [String: Any & Sendable] = ["kind": "cancelled", "transaction": "T2"]
-        try await database.psql.ingest(Event("c", "2026-11-20T11:00:00Z", cancelled))
+        try await database.psql.ingest(Event("c", "2026-11-20T11:00:00Z", ["kind": "cancelled", "transaction": "T2"]))
         #expect(try await snapshot(user(2), database) == "fine|paid|5|800")
         let rows = try await database.psql.rows("select event_id from headroom.usage_transfers")
         #expect(rows == [])
@@ -155,8 +154,7 @@ struct TransferredUsageTests: BillingSuite {
         // Bob's subscription was refunded.
         try await database.psql.ingest(bought("T2", by: bob, receiver))
         _ = try await database.consume(user(2), 7)
-        let revoked: [String: Any & Sendable] = ["kind": "revoked", "transaction": "T2"]
-        try await database.psql.ingest(Event("refund", "\(now)T09:00:00Z", revoked))
+        try await database.psql.ingest(Event("refund", "\(now)T09:00:00Z", ["kind": "revoked", "transaction": "T2"]))
         try await database.psql.ingest(transfer("t", "\(now)T10:00:00Z", from: [ada], to: [bob]))
         #expect(try await snapshot(user(2), database) == "fine|paid|300|800")
     }

@@ -6,7 +6,7 @@ import Usage
 @testable import Engine
 
 /// What happens to a user on 20 November, and what is true right after it, before the next message.
-private struct CurrentUsageCase: Sendable, CustomTestStringConvertible {
+private struct Change: Sendable, CustomTestStringConvertible {
     let name: String
     /// Statements, and instants to which the clock moves between them.
     let steps: [String]
@@ -15,7 +15,7 @@ private struct CurrentUsageCase: Sendable, CustomTestStringConvertible {
 
     var testDescription: String { name }
 
-    init(_ name: String, _ steps: String..., gives expected: String) {
+    init(_ name: String, _ steps: [String], _ expected: String) {
         self.name = name
         self.steps = steps
         self.expected = expected
@@ -23,182 +23,88 @@ private struct CurrentUsageCase: Sendable, CustomTestStringConvertible {
 
     private static func consume(_ messages: Int) -> String { "select increment_and_check_usage('\(ada)', \(messages))" }
     private static func setPlan(_ arguments: String) -> String { "select set_plan('\(ada)', \(arguments))" }
-    private static func edit(_ change: String) -> String { "update headroom.plans set \(change)" }
+    private static func edit(_ change: String, _ plan: String = "paid") -> String {
+        "update headroom.plans set \(change) where plan = '\(plan)'"
+    }
+    private static let paid = setPlan("'paid'")
+    private static let grant = "select grant_messages('\(ada)', 5)"
+    private static let (days, weeks, months) = (
+        edit("cycle = 'daily'"), edit("cycle = 'weekly'"), edit("cycle = 'monthly'")
+    )
+    private static func daysIn(_ zone: String) -> String { edit("cycle = 'daily', time_zone = '\(zone)'") }
+    private static func zone(_ zone: String) -> String { edit("time_zone = \(zone)") }
     /// RESERVE 100 messages for a minute.
     static let reserve = "reserve"
 
     static let all = [
-        CurrentUsageCase(
-            "bought after a trial",
-            consume(100),
-            setPlan("'paid'"),
-            gives: "2026-11 0 800 silent ALLOWED"
-        ),
-        CurrentUsageCase("the trial ends", consume(5), "2026-11-24T12:00:00Z", gives: "trial 5 100 blocked BLOCKED"),
-        CurrentUsageCase(
+        Change("bought after a trial", [consume(100), paid], "2026-11 0 800 silent ALLOWED"),
+        Change("the trial ends", [consume(5), "2026-11-24T12:00:00Z"], "trial 5 100 blocked BLOCKED"),
+        Change(
             "an edit of its days resumes the trial",
-            consume(5),
-            "2026-11-24T12:00:00Z",
-            edit("trial_days = 10 where plan = 'trial'"),
-            gives: "trial 5 100 silent ALLOWED"
+            [consume(5), "2026-11-24T12:00:00Z", edit("trial_days = 10", "trial")],
+            "trial 5 100 silent ALLOWED"
         ),
-        CurrentUsageCase(
+        Change(
             "an edit of its days leaves the trial over",
-            consume(5),
-            "2026-11-28T12:00:00Z",
-            edit("trial_days = 5 where plan = 'trial'"),
-            gives: "trial 5 100 blocked BLOCKED"
+            [consume(5), "2026-11-28T12:00:00Z", edit("trial_days = 5", "trial")],
+            "trial 5 100 blocked BLOCKED"
         ),
-        CurrentUsageCase(
+        Change(
             "the subscription expires",
-            setPlan("'paid', p_expires => '2026-11-21T12:00:00Z'"),
-            consume(5),
-            "2026-11-22T12:00:00Z",
-            gives: "2026-11 5 800 blocked BLOCKED"
+            [setPlan("'paid', p_expires => '2026-11-21T12:00:00Z'"), consume(5), "2026-11-22T12:00:00Z"],
+            "2026-11 5 800 blocked BLOCKED"
         ),
-        CurrentUsageCase(
-            "it is revoked",
-            setPlan("'paid'"),
-            consume(5),
-            setPlan("'paid', 'revoked'"),
-            gives: "2026-11 5 800 blocked BLOCKED"
-        ),
-        CurrentUsageCase(
-            "it changes to a larger plan",
-            setPlan("'paid'"),
-            consume(800),
-            setPlan("'pro'"),
-            gives: "2026-11 800 silent ALLOWED"
-        ),
-        CurrentUsageCase(
-            "it changes to the free plan",
-            setPlan("'paid'"),
-            consume(5),
-            setPlan("'free'"),
-            gives: "free 0 0 blocked BLOCKED"
-        ),
-        CurrentUsageCase(
-            "the plan's allowance falls",
-            setPlan("'paid'"),
-            consume(5),
-            edit("allowance = 5 where plan = 'paid'"),
-            gives: "2026-11 5 5 blocked BLOCKED"
-        ),
-        CurrentUsageCase(
-            "the plan's allowance rises",
-            setPlan("'paid'"),
-            consume(800),
-            edit("allowance = 900 where plan = 'paid'"),
-            gives: "2026-11 800 900 gentle ALLOWED"
-        ),
-        CurrentUsageCase(
-            "the plan's cycle changes",
-            setPlan("'paid'"),
-            consume(5),
-            edit("cycle = 'lifetime' where plan = 'paid'"),
-            gives: "paid 0 800 silent ALLOWED"
-        ),
-        CurrentUsageCase(
-            "messages are granted",
-            consume(100),
-            "select grant_messages('\(ada)', 5)",
-            gives: "trial 100 105 prominent ALLOWED"
-        ),
-        CurrentUsageCase("messages are held", reserve, gives: "trial 0 100 blocked BLOCKED"),
-        CurrentUsageCase("the hold ends", reserve, "2026-11-20T12:02:00Z", gives: "trial 0 100 silent ALLOWED"),
-        CurrentUsageCase(
-            "the month turns",
-            setPlan("'paid'"),
-            consume(800),
-            "2026-12-02T12:00:00Z",
-            gives: "2026-12 0 800 silent ALLOWED"
-        ),
-        CurrentUsageCase(
+        Change("it is revoked", [paid, consume(5), setPlan("'paid', 'revoked'")], "2026-11 5 800 blocked BLOCKED"),
+        Change("it changes to a larger plan", [paid, consume(800), setPlan("'pro'")], "2026-11 800 silent ALLOWED"),
+        Change("it changes to the free plan", [paid, consume(5), setPlan("'free'")], "free 0 0 blocked BLOCKED"),
+        Change("the allowance falls", [paid, consume(5), edit("allowance = 5")], "2026-11 5 5 blocked BLOCKED"),
+        Change("the allowance rises", [paid, consume(800), edit("allowance = 900")], "2026-11 800 900 gentle ALLOWED"),
+        Change("the cycle changes", [paid, consume(5), edit("cycle = 'lifetime'")], "paid 0 800 silent ALLOWED"),
+        Change("messages are granted", [consume(100), grant], "trial 100 105 prominent ALLOWED"),
+        Change("messages are held", [reserve], "trial 0 100 blocked BLOCKED"),
+        Change("the hold ends", [reserve, "2026-11-20T12:02:00Z"], "trial 0 100 silent ALLOWED"),
+        Change("the month turns", [paid, consume(800), "2026-12-02T12:00:00Z"], "2026-12 0 800 silent ALLOWED"),
+        Change(
             "the day turns in Tokyo",
-            edit("cycle = 'daily', time_zone = 'Asia/Tokyo' where plan = 'paid'"),
-            setPlan("'paid'"),
-            consume(800),
-            "2026-11-20T15:00:00Z",
-            gives: "2026-11-21 0 800 silent ALLOWED"
+            [daysIn("Asia/Tokyo"), paid, consume(800), "2026-11-20T15:00:00Z"],
+            "2026-11-21 0 800 silent ALLOWED"
         ),
-        CurrentUsageCase(
-            "the week turns",
-            edit("cycle = 'weekly' where plan = 'paid'"),
-            setPlan("'paid'"),
-            consume(800),
-            "2026-11-23T00:00:00Z",
-            gives: "2026-W48 0 800 silent ALLOWED"
-        ),
-        CurrentUsageCase(
-            "the plan's months become days",
-            setPlan("'paid'"),
-            consume(5),
-            edit("cycle = 'daily' where plan = 'paid'"),
-            gives: "2026-11-20 0 800 silent ALLOWED"
-        ),
-        CurrentUsageCase(
-            "the plan's days become months",
-            edit("cycle = 'daily' where plan = 'paid'"),
-            setPlan("'paid'"),
-            consume(5),
-            edit("cycle = 'monthly' where plan = 'paid'"),
-            gives: "2026-11 0 800 silent ALLOWED"
-        ),
-        CurrentUsageCase(
+        Change("the week turns", [weeks, paid, consume(800), "2026-11-23T00:00:00Z"], "2026-W48 0 800 silent ALLOWED"),
+        Change("months become days", [paid, consume(5), days], "2026-11-20 0 800 silent ALLOWED"),
+        Change("days become months", [days, paid, consume(5), months], "2026-11 0 800 silent ALLOWED"),
+        Change(
             "the allowance of a daily plan falls",
-            edit("cycle = 'daily' where plan = 'paid'"),
-            setPlan("'paid'"),
-            consume(5),
-            edit("allowance = 5 where plan = 'paid'"),
-            gives: "2026-11-20 5 5 blocked BLOCKED"
+            [days, paid, consume(5), edit("allowance = 5")],
+            "2026-11-20 5 5 blocked BLOCKED"
         ),
-        CurrentUsageCase(
+        Change(
             "a time zone begins the next day",
-            edit("cycle = 'daily' where plan = 'paid'"),
-            setPlan("'paid'"),
-            consume(5),
-            edit("time_zone = 'Pacific/Kiritimati' where plan = 'paid'"),
-            gives: "2026-11-21 0 800 silent ALLOWED"
+            [days, paid, consume(5), zone("'Pacific/Kiritimati'")],
+            "2026-11-21 0 800 silent ALLOWED"
         ),
-        CurrentUsageCase(
+        Change(
             "a time zone leaves a day that was used",
-            edit("cycle = 'daily', time_zone = 'Pacific/Kiritimati' where plan = 'paid'"),
-            setPlan("'paid'"),
-            consume(800),
-            edit("time_zone = null where plan = 'paid'"),
-            gives: "2026-11-21 800 800 blocked BLOCKED"
+            [daysIn("Pacific/Kiritimati"), paid, consume(800), zone("null")],
+            "2026-11-21 800 800 blocked BLOCKED"
         ),
-        CurrentUsageCase(
+        Change(
             "a time zone leaves a day that was not used",
-            edit("cycle = 'daily', time_zone = 'Pacific/Kiritimati' where plan = 'paid'"),
-            setPlan("'paid'"),
-            edit("time_zone = null where plan = 'paid'"),
-            gives: "2026-11-20 0 800 silent ALLOWED"
+            [daysIn("Pacific/Kiritimati"), paid, zone("null")],
+            "2026-11-20 0 800 silent ALLOWED"
         ),
-        CurrentUsageCase(
+        Change(
             "a time zone goes back two days from a day that was used",
-            edit("cycle = 'daily', time_zone = 'Pacific/Kiritimati' where plan = 'paid'"),
-            setPlan("'paid'"),
-            "2026-11-21T10:30:00Z",
-            consume(800),
-            edit("time_zone = 'Pacific/Pago_Pago' where plan = 'paid'"),
-            gives: "2026-11-22 800 800 blocked BLOCKED"
+            [daysIn("Pacific/Kiritimati"), paid, "2026-11-21T10:30:00Z", consume(800), zone("'Pacific/Pago_Pago'")],
+            "2026-11-22 800 800 blocked BLOCKED"
         ),
-        CurrentUsageCase(
+        Change(
             "a time zone keeps a day open that had ended in the old one",
-            edit("cycle = 'daily', time_zone = 'Asia/Tokyo' where plan = 'paid'"),
-            setPlan("'paid'"),
-            "2026-11-20T14:30:00Z",
-            consume(800),
-            "2026-11-20T15:30:00Z",
-            edit("time_zone = 'UTC' where plan = 'paid'"),
-            gives: "2026-11-20 800 800 blocked BLOCKED"
+            [
+                daysIn("Asia/Tokyo"), paid, "2026-11-20T14:30:00Z", consume(800), "2026-11-20T15:30:00Z", zone("'UTC'"),
+            ],
+            "2026-11-20 800 800 blocked BLOCKED"
         ),
-        CurrentUsageCase(
-            "messages are granted before the first one",
-            "select grant_messages('\(ada)', 5)",
-            gives: "trial 0 105 silent ALLOWED"
-        ),
+        Change("messages are granted before the first one", [grant], "trial 0 105 silent ALLOWED"),
     ]
 }
 
@@ -248,15 +154,15 @@ struct CurrentUsageTests {
         #expect(sums == (open.isEmpty ? [] : ["\(report.users)|\(report.users(in: .blocked))"]))
     }
 
-    @Test("say what CHECK answers, before the next message", arguments: CurrentUsageCase.all)
-    private func agreement(_ change: CurrentUsageCase) async throws {
+    @Test("say what CHECK answers, before the next message", arguments: Change.all)
+    private func agreement(_ change: Change) async throws {
         let database = try await TestDatabase.fresh(at: at("2026-11-20T12:00:00Z"))
         let engine = EngineHarness(database.conninfo)
         try await engine.running {
             for step in change.steps {
                 if let instant = Instant(step) {
                     try await database.moveClock(to: instant)
-                } else if step == CurrentUsageCase.reserve {
+                } else if step == Change.reserve {
                     _ = try await engine.execute(ada, .reserve(100, key: messageKey("k"), ttlSeconds: 60))
                 } else {
                     try await database.psql.execute(step)
@@ -268,8 +174,7 @@ struct CurrentUsageTests {
 
     @Test("say what CHECK answers after a purchase in a store, its refund and its return")
     func store() async throws {
-        let database = try await TestDatabase.fresh(at: at("2026-11-20T12:00:00Z"))
-        try await database.psql.mapProducts()
+        let database = try await TestDatabase.withProducts(at: at("2026-11-20T12:00:00Z"))
         let engine = EngineHarness(database.conninfo)
         @Sendable func event(_ name: String, _ time: String, _ effect: [String: Any & Sendable]) -> Event {
             Event(name, "2026-11-20T\(time)Z", by: ["\(ada)"], effect)
@@ -288,9 +193,8 @@ struct CurrentUsageTests {
 
     @Test("derive the periods of all users at once, and none for a user with a usable row")
     func inSets() async throws {
-        let database = try await TestDatabase.fresh()
+        let database = try await TestDatabase.fresh(at: at("2026-11-20T12:00:00Z"))
         let psql = database.psql
-        try await database.stopClock(at: at("2026-11-20T12:00:00Z"))
         for number in UInt64(0)..<20 {
             try await psql.execute(
                 "select set_plan('\(user(number))', 'paid'); select increment_and_check_usage('\(user(number))', 800)"

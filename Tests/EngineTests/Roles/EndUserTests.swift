@@ -14,10 +14,6 @@ struct EndUserTests {
         case claimSettings
     }
 
-    private static let planAware = [("p_user_id", "uuid"), ("p_messages", "integer")]
-    private static let planAwareWithDefault = [("p_user_id", "uuid")]
-    private static let ownPeriod = [("p_user_id", "uuid"), ("p_billing_period", "text"), ("p_limit", "integer")]
-
     /// User 1 with two periods, user 2 with one.
     private func withClient(
         _ signIn: SignIn,
@@ -83,29 +79,20 @@ struct EndUserTests {
     func counting(signIn: SignIn) async throws {
         try await withClient(signIn, subject: "\(user(1))") { client, database in
             let answer = try object(
-                try await client.increment(
-                    #"{"p_user_id": "\#(user(1))", "p_messages": 2}"#,
-                    parameters: EndUserTests.planAware,
-                    returnsComposite: true
-                )
+                try await client.increment(#"{"p_user_id": "\#(user(1))", "p_messages": 2}"#, .planAware)
             )
             #expect(answer["status"] as? String == "ALLOWED")
             #expect(answer["used"] as? Int == 7)
             #expect(answer["remaining"] as? Int == 793)
             let next = try object(
-                try await client.increment(
-                    #"{"p_user_id": "\#(user(1))"}"#,
-                    parameters: EndUserTests.planAwareWithDefault,
-                    returnsComposite: true
-                )
+                try await client.increment(#"{"p_user_id": "\#(user(1))"}"#, .planAwareWithDefault)
             )
             #expect(next["used"] as? Int == 8)
             let period = try await database.psql.text("to_char(headroom.now() at time zone 'UTC', 'YYYY-MM')") ?? ""
             let legacy = try object(
                 try await client.increment(
                     #"{"p_user_id": "\#(user(1))", "p_billing_period": "\#(period)", "p_limit": 800}"#,
-                    parameters: EndUserTests.ownPeriod,
-                    returnsComposite: false
+                    .ownPeriod
                 )
             )
             #expect(legacy["allowed"] as? Bool == true)
@@ -123,26 +110,21 @@ struct EndUserTests {
                 let before = try await database.psql.text(
                     "select string_agg(usage::text, ',' order by usage) from message_usage as usage"
                 )
-                for (body, parameters) in [
-                    (#"{"p_user_id": "\#(user(2))", "p_messages": 1}"#, EndUserTests.planAware),
-                    (#"{"p_user_id": null, "p_messages": 1}"#, EndUserTests.planAware),
+                for (body, form) in [
+                    (#"{"p_user_id": "\#(user(2))", "p_messages": 1}"#, PostgRESTClient.Form.planAware),
+                    (#"{"p_user_id": null, "p_messages": 1}"#, .planAware),
                     (
                         #"{"p_user_id": "\#(user(2))", "p_billing_period": "trial", "p_limit": 5}"#,
-                        EndUserTests.ownPeriod
+                        .ownPeriod
                     ),
                 ] {
-                    let reply = try await client.increment(
-                        body,
-                        parameters: parameters,
-                        returnsComposite: parameters.count == 2
-                    )
+                    let reply = try await client.increment(body, form)
                     #expect(reply == .refused("42501"), "\(body)")
                 }
                 for label in ["9999-01", "2019-07", "open", "made_up"] {
                     let reply = try await client.increment(
                         #"{"p_user_id": "\#(user(1))", "p_billing_period": "\#(label)", "p_limit": 5}"#,
-                        parameters: EndUserTests.ownPeriod,
-                        returnsComposite: false
+                        .ownPeriod
                     )
                     #expect(reply == .refused("22023"), "\(label)")
                 }
@@ -169,11 +151,7 @@ struct EndUserTests {
         for subject in [nil, "", "auth0|1", "x' or true --"] {
             try await withClient(signIn, subject: subject) { client, _ in
                 #expect(try rows(try await client.get(user: "\(user(1))", select: "*")).isEmpty)
-                let reply = try await client.increment(
-                    #"{"p_user_id": "\#(user(1))", "p_messages": 1}"#,
-                    parameters: EndUserTests.planAware,
-                    returnsComposite: true
-                )
+                let reply = try await client.increment(#"{"p_user_id": "\#(user(1))", "p_messages": 1}"#, .planAware)
                 #expect(reply == .refused("42501"))
             }
         }
@@ -199,11 +177,7 @@ struct EndUserTests {
             var stranger = client
             stranger.role = "pg_signal_backend"
             #expect(try await stranger.get(user: "\(user(1))", select: "*") == .refused("42501"))
-            let reply = try await stranger.increment(
-                #"{"p_user_id": "\#(user(1))", "p_messages": 1}"#,
-                parameters: EndUserTests.planAware,
-                returnsComposite: true
-            )
+            let reply = try await stranger.increment(#"{"p_user_id": "\#(user(1))", "p_messages": 1}"#, .planAware)
             #expect(reply == .refused("42501"))
         }
     }

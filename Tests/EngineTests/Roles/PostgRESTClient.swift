@@ -13,6 +13,23 @@ struct PostgRESTClient {
         case refused(String)
     }
 
+    /// A form of `increment_and_check_usage`.
+    enum Form {
+        case planAware, planAwareWithDefault, ownPeriod
+
+        /// Names and types.
+        fileprivate var parameters: [(name: String, type: String)] {
+            switch self {
+            case .planAware: [("p_user_id", "uuid"), ("p_messages", "integer")]
+            case .planAwareWithDefault: [("p_user_id", "uuid")]
+            case .ownPeriod: [("p_user_id", "uuid"), ("p_billing_period", "text"), ("p_limit", "integer")]
+            }
+        }
+
+        /// Whether it returns a row, or else a value.
+        fileprivate var returnsComposite: Bool { self != .ownPeriod }
+    }
+
     let session: Session
     /// The role in the token, or the one for requests without a token.
     var role = "headroom_user"
@@ -42,20 +59,14 @@ struct PostgRESTClient {
     }
 
     /// `POST /rpc/increment_and_check_usage` with the arguments as a JSON object.
-    ///
-    /// - Parameter parameters: names and types of the function's parameters.
-    /// - Parameter returnsComposite: whether it returns a row, or else a value.
-    func increment(
-        _ body: String,
-        parameters: [(name: String, type: String)],
-        returnsComposite: Bool
-    ) async throws -> Reply {
+    func increment(_ body: String, _ form: Form) async throws -> Reply {
+        let parameters = form.parameters
         let names = parameters.map { "\"\($0.name)\"" }.joined(separator: ", ")
         let types = parameters.map { "\"\($0.name)\" \($0.type)" }.joined(separator: ", ")
         let arguments = parameters.map { "\"\($0.name)\" := pgrst_body.\"\($0.name)\"" }.joined(separator: ", ")
         let call = #""public"."increment_and_check_usage"(\#(arguments))"#
         let (returned, lateral, aggregate) =
-            returnsComposite
+            form.returnsComposite
             ? (#""pgrst_call".*"#, "\(call) pgrst_call", "coalesce(json_agg(_postgrest_t)->0, 'null')")
             : (
                 "pgrst_call.pgrst_scalar", "(SELECT \(call) pgrst_scalar) pgrst_call",
