@@ -260,27 +260,6 @@ struct ReportReaderTests {
         }
     }
 
-    @Test("active holds count, expired ones do not")
-    func holds() async throws {
-        let database = try await TestDatabase.fresh(at: at("2026-11-15T09:00:00Z"))
-        let engine = EngineHarness(database.conninfo)
-        try await engine.running {
-            _ = try await engine.execute(user(1), .setPlan(PlanChange(user: user(1), plan: "paid")))
-            _ = try await engine.execute(user(1), .reserve(700, key: messageKey("a"), ttlSeconds: 60))
-            let held = try await engine.read(.report(.open))
-            #expect(summary(held) == "1 0 0 1 0 0")
-            let listed = try await engine.read(.top(.open, count: 1))
-            guard case .periodUsages(let periods) = listed else {
-                Issue.record("no list: \(listed)")
-                return
-            }
-            #expect(periods.map(\.tier) == [.gentle])
-            try await database.moveClock(to: at("2026-11-15T09:01:00Z"))
-            let ended = try await engine.read(.report(.open))
-            #expect(summary(ended) == "1 0 1 0 0 0")
-        }
-    }
-
     @Test("a request times out while the table is locked, and the next one succeeds")
     func deadline() async throws {
         let database = try await TestDatabase.fresh()
