@@ -45,8 +45,8 @@ struct RevenueCatEventTests {
         var payload: RevenueCatPayload
         var effects: [BillingEffect]
 
-        init(_ name: String, _ payload: RevenueCatPayload, _ effects: BillingEffect...) {
-            testDescription = name
+        init(_ payload: RevenueCatPayload, _ effects: BillingEffect..., note: String = "") {
+            testDescription = "\(payload.event["type"] ?? "") \(payload.event["cancel_reason"] ?? "") \(note)"
             self.payload = payload
             // The payload has an entitlement for each product.
             self.effects = effects.map { effect in
@@ -62,30 +62,21 @@ struct RevenueCatEventTests {
     }
 
     private static let payments: [Row] = [
-        Row("INITIAL_PURCHASE", Payload("INITIAL_PURCHASE"), payment(.purchased, .normal)),
+        Row(Payload("INITIAL_PURCHASE"), payment(.purchased, .normal)),
+        Row(Payload("INITIAL_PURCHASE", ["period_type": "TRIAL"]), payment(.purchased, .trial), note: "of a trial"),
+        Row(Payload("INITIAL_PURCHASE", ["period_type": "INTRO"]), payment(.purchased, .intro), note: "of an offer"),
         Row(
-            "INITIAL_PURCHASE of a trial",
-            Payload("INITIAL_PURCHASE", ["period_type": "TRIAL"]),
-            payment(.purchased, .trial)
-        ),
-        Row(
-            "INITIAL_PURCHASE of an offer",
-            Payload("INITIAL_PURCHASE", ["period_type": "INTRO"]),
-            payment(.purchased, .intro)
-        ),
-        Row(
-            "INITIAL_PURCHASE of any other period",
             Payload("INITIAL_PURCHASE", ["period_type": "PREPAID"]),
-            payment(.purchased, .normal)
+            payment(.purchased, .normal),
+            note: "of any other period"
         ),
-        Row("RENEWAL", Payload("RENEWAL"), payment(.renewed, .normal)),
+        Row(Payload("RENEWAL"), payment(.renewed, .normal)),
         Row(
-            "RENEWAL that ends a trial",
             Payload("RENEWAL", ["is_trial_conversion": .bool(true), "period_type": "TRIAL"]),
-            payment(.renewed, .normal)
+            payment(.renewed, .normal),
+            note: "that ends a trial"
         ),
         Row(
-            "NON_RENEWING_PURCHASE",
             Payload("NON_RENEWING_PURCHASE", ["expiration_at_ms": .null]),
             BillingEffect(
                 .granted,
@@ -96,7 +87,6 @@ struct RevenueCatEventTests {
             )
         ),
         Row(
-            "NON_RENEWING_PURCHASE that the dashboard gives away",
             Payload(
                 "NON_RENEWING_PURCHASE",
                 [
@@ -112,10 +102,10 @@ struct RevenueCatEventTests {
                 period: .normal,
                 started: Payload.purchased,
                 expires: Payload.expires
-            )
+            ),
+            note: "that the dashboard gives away"
         ),
         Row(
-            "a purchase without original_transaction_id",
             Payload("INITIAL_PURCHASE", without: "original_transaction_id"),
             BillingEffect(
                 .purchased,
@@ -124,94 +114,80 @@ struct RevenueCatEventTests {
                 period: .normal,
                 started: Payload.purchased,
                 expires: Payload.expires
-            )
+            ),
+            note: "without original_transaction_id"
         ),
     ]
 
     private static let changes: [Row] = [
-        Row("CANCELLATION: UNSUBSCRIBE", cancellation("UNSUBSCRIBE"), plain(.cancelled)),
-        Row("CANCELLATION: PRICE_INCREASE", cancellation("PRICE_INCREASE"), plain(.cancelled)),
-        Row("CANCELLATION: DEVELOPER_INITIATED", cancellation("DEVELOPER_INITIATED"), plain(.cancelled)),
-        Row("CANCELLATION: UNKNOWN", cancellation("UNKNOWN"), plain(.cancelled)),
-        Row("CANCELLATION for a reason to come", cancellation("BOREDOM")),
+        Row(cancellation("UNSUBSCRIBE"), plain(.cancelled)),
+        Row(cancellation("PRICE_INCREASE"), plain(.cancelled)),
+        Row(cancellation("DEVELOPER_INITIATED"), plain(.cancelled)),
+        Row(cancellation("UNKNOWN"), plain(.cancelled)),
+        Row(cancellation("BOREDOM"), note: "for a reason to come"),
         Row(
-            "CANCELLATION of a trial",
             Payload("CANCELLATION", ["cancel_reason": "UNSUBSCRIBE", "period_type": "TRIAL"]),
-            plain(.cancelled, period: .trial)
+            plain(.cancelled, period: .trial),
+            note: "of a trial"
         ),
-        Row("CANCELLATION without a reason", Payload("CANCELLATION"), plain(.cancelled)),
+        Row(Payload("CANCELLATION"), plain(.cancelled), note: "without a reason"),
+        Row(cancellation("BILLING_ERROR", graceField), plain(.gracePeriod, graceUntil: grace), note: "with grace"),
         Row(
-            "CANCELLATION: BILLING_ERROR with grace",
-            cancellation("BILLING_ERROR", graceField),
-            plain(.gracePeriod, graceUntil: grace)
-        ),
-        Row(
-            "CANCELLATION: BILLING_ERROR without grace",
             cancellation("BILLING_ERROR", ["grace_period_expiration_at_ms": .null]),
-            plain(.billingRetry)
+            plain(.billingRetry),
+            note: "without grace"
         ),
+        Row(cancellation("BILLING_ERROR"), plain(.gracePeriod), note: "without a grace field"),
+        Row(Payload("BILLING_ISSUE", graceField), plain(.gracePeriod, graceUntil: grace), note: "with grace"),
         Row(
-            "CANCELLATION: BILLING_ERROR without a grace field",
-            cancellation("BILLING_ERROR"),
-            plain(.gracePeriod)
-        ),
-        Row("BILLING_ISSUE with grace", Payload("BILLING_ISSUE", graceField), plain(.gracePeriod, graceUntil: grace)),
-        Row(
-            "BILLING_ISSUE without grace",
             Payload("BILLING_ISSUE", ["grace_period_expiration_at_ms": .null]),
-            plain(.billingRetry)
+            plain(.billingRetry),
+            note: "without grace"
         ),
-        Row("BILLING_ISSUE that leaves grace out", Payload("BILLING_ISSUE"), plain(.billingRetry)),
+        Row(Payload("BILLING_ISSUE"), plain(.billingRetry), note: "that leaves grace out"),
+        Row(cancellation("CUSTOMER_SUPPORT"), BillingEffect(.revoked, transaction: transaction)),
+        Row(Payload("UNCANCELLATION"), plain(.uncancelled)),
+        Row(Payload("EXPIRATION", ["expiration_reason": "UNSUBSCRIBE"]), plain(.expired)),
         Row(
-            "CANCELLATION: CUSTOMER_SUPPORT",
-            cancellation("CUSTOMER_SUPPORT"),
-            BillingEffect(.revoked, transaction: transaction)
-        ),
-        Row("UNCANCELLATION", Payload("UNCANCELLATION"), plain(.uncancelled)),
-        Row("EXPIRATION", Payload("EXPIRATION", ["expiration_reason": "UNSUBSCRIBE"]), plain(.expired)),
-        Row(
-            "EXPIRATION of a pause",
             Payload("EXPIRATION", ["expiration_reason": "SUBSCRIPTION_PAUSED", "store": "PLAY_STORE"]),
-            plain(.expired)
+            plain(.expired),
+            note: "of a pause"
         ),
-        Row("SUBSCRIPTION_PAUSED", Payload("SUBSCRIPTION_PAUSED", ["auto_resume_at_ms": .integer(1_800_000_000_000)])),
+        Row(Payload("SUBSCRIPTION_PAUSED", ["auto_resume_at_ms": .integer(1_800_000_000_000)])),
         Row(
-            "PRODUCT_CHANGE",
             Payload("PRODUCT_CHANGE", ["new_product_id": "com.example.pro.monthly"]),
             BillingEffect(.productChanged, transaction: transaction, nextProduct: "com.example.pro.monthly")
         ),
-        Row("PRODUCT_CHANGE that was made at once", Payload("PRODUCT_CHANGE")),
+        Row(Payload("PRODUCT_CHANGE"), note: "that was made at once"),
         Row(
-            "SUBSCRIPTION_EXTENDED",
             Payload("SUBSCRIPTION_EXTENDED"),
             BillingEffect(.extended, transaction: transaction, expires: Payload.expires)
         ),
-        Row("REFUND_REVERSED", Payload("REFUND_REVERSED"), BillingEffect(.reinstated, transaction: transaction)),
+        Row(Payload("REFUND_REVERSED"), BillingEffect(.reinstated, transaction: transaction)),
     ]
 
     private static let temporary: [Row] = [
         Row(
-            "TEMPORARY_ENTITLEMENT_GRANT that ends soon",
             Payload("TEMPORARY_ENTITLEMENT_GRANT", ["expiration_at_ms": .integer(Payload.at.milliseconds + 3_600_000)]),
             BillingEffect(
                 .temporary,
                 transaction: transaction,
                 product: product,
                 expires: Payload.at.advanced(bySeconds: 3_600)
-            )
+            ),
+            note: "that ends soon"
         ),
         Row(
-            "TEMPORARY_ENTITLEMENT_GRANT that would last for a month",
             Payload("TEMPORARY_ENTITLEMENT_GRANT"),
             BillingEffect(
                 .temporary,
                 transaction: transaction,
                 product: product,
                 expires: Payload.at.advanced(bySeconds: 86_400)
-            )
+            ),
+            note: "that would last for a month"
         ),
         Row(
-            "TEMPORARY_ENTITLEMENT_GRANT with few fields",
             Payload(
                 "TEMPORARY_ENTITLEMENT_GRANT",
                 without: "expiration_at_ms",
@@ -225,7 +201,8 @@ struct RevenueCatEventTests {
                 transaction: "temporary 12345678-1234-1234-1234-123456789012",
                 product: product,
                 expires: Payload.at.advanced(bySeconds: 86_400)
-            )
+            ),
+            note: "with few fields"
         ),
     ]
 
@@ -233,9 +210,8 @@ struct RevenueCatEventTests {
         [
             "TEST", "INVOICE_ISSUANCE", "VIRTUAL_CURRENCY_TRANSACTION", "EXPERIMENT_ENROLLMENT", "A_TYPE_TO_COME",
             "renewal",
-        ].map { Row($0, Payload($0)) } + [
+        ].map { Row(Payload($0)) } + [
             Row(
-                "VIRTUAL_CURRENCY_TRANSACTION with its own fields",
                 Payload(
                     "VIRTUAL_CURRENCY_TRANSACTION",
                     [
@@ -249,17 +225,18 @@ struct RevenueCatEventTests {
                     "period_type",
                     "purchased_at_ms",
                     "expiration_at_ms"
-                )
+                ),
+                note: "with its own fields"
             ),
             Row(
-                "INVOICE_ISSUANCE before its payment",
                 Payload(
                     "INVOICE_ISSUANCE",
                     [
                         "store": "RC_BILLING", "period_type": .null, "expiration_at_ms": .null, "transaction_id": .null,
                         "original_transaction_id": .null, "entitlement_ids": .null, "renewal_number": .null,
                     ]
-                )
+                ),
+                note: "before its payment"
             ),
         ]
 
