@@ -7,7 +7,6 @@ import Usage
 @Suite("A batch")
 struct BatchTests {
     private let start = ContinuousClock.now
-    private let noon = at("2026-11-10T12:00:00Z")
 
     private func request(
         _ user: UserID,
@@ -16,19 +15,6 @@ struct BatchTests {
         afterSeconds: Int = 60
     ) -> BatchedRequest {
         .fixture(user, operation, slot: slot, deadline: start + .seconds(afterSeconds))
-    }
-
-    private func snapshot(used: Int, limit: Int?) -> UsageSnapshot {
-        UsageSnapshot(
-            plan: .paid,
-            state: .active,
-            period: billingPeriod("2026-11"),
-            used: used,
-            limit: limit,
-            startedAt: at("2026-11-01"),
-            resetsAt: at("2026-12-01"),
-            observedAt: noon
-        )
     }
 
     @Test("sorts its users, and keeps each user's requests in the order of arrival")
@@ -59,7 +45,7 @@ struct BatchTests {
     func mixed() {
         let batch = Batch([4, 3, 1].enumerated().map { request(user(1), .consume($1), slot: UInt64($0)) })
         var completions: [Completion] = []
-        var snapshot = snapshot(used: 5, limit: 10)
+        var snapshot = UsageSnapshot.monthly(used: 5, limit: 10)
         batch.answer(batch.groups[0], from: &snapshot, into: &completions)
         #expect(completions.map(\.outcome.isAllowed) == [true, false, true])
         #expect(completions.map { $0.outcome.answer?.snapshot.used } == [9, 9, 10])
@@ -72,9 +58,9 @@ struct BatchTests {
             request(user(1), .consume(3), slot: 1), request(user(1), .usage, slot: 2),
             request(user(1), .consume(2), slot: 3), request(user(2), .check(1), slot: 4),
         ])
-        #expect(batch.isDeniedThroughout(batch.groups[0], at: snapshot(used: 9, limit: 10)))
-        #expect(!batch.isDeniedThroughout(batch.groups[0], at: snapshot(used: 8, limit: 10)))
-        #expect(batch.isDeniedThroughout(batch.groups[1], at: snapshot(used: 0, limit: 10)), "nothing to count")
+        #expect(batch.isDeniedThroughout(batch.groups[0], at: .monthly(used: 9, limit: 10)))
+        #expect(!batch.isDeniedThroughout(batch.groups[0], at: .monthly(used: 8, limit: 10)))
+        #expect(batch.isDeniedThroughout(batch.groups[1], at: .monthly(used: 0, limit: 10)), "nothing to count")
     }
 
     @Test("fails each request once")
@@ -117,7 +103,7 @@ struct BatchTests {
         ])
         var completions: [Completion] = []
         batch.expire(batch.groups, at: Deadline(start + .seconds(1)), .unknown, into: &completions)
-        var snapshot = snapshot(used: 0, limit: 10)
+        var snapshot = UsageSnapshot.monthly(used: 0, limit: 10)
         batch.answer(batch.groups[0], from: &snapshot, into: &completions)
         #expect(completions.map(\.returnAddress.slot) == [1, 2])
         #expect(completions.last?.outcome.answer?.snapshot.used == 5)
@@ -131,7 +117,7 @@ struct BatchTests {
         let snapshots = Dictionary(
             uniqueKeysWithValues: users.map { user in
                 let limit = generator.chance(20) ? nil : Int.random(in: 0...30, using: &generator)
-                return (user, snapshot(used: Int.random(in: 0...30, using: &generator), limit: limit))
+                return (user, UsageSnapshot.monthly(used: Int.random(in: 0...30, using: &generator), limit: limit))
             }
         )
         let arrived = (0..<Int.random(in: 1...60, using: &generator)).map { slot in

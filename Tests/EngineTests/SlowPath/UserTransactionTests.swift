@@ -18,18 +18,8 @@ struct UserTransactionTests {
         hasUsageRow: Bool = true,
         keys: [MessageKey: UsedKey] = [:]
     ) -> UserTransaction {
-        let snapshot = UsageSnapshot(
-            plan: .paid,
-            state: .active,
-            period: billingPeriod("2026-11"),
-            used: used,
-            limit: 10,
-            startedAt: at("2026-11-01"),
-            resetsAt: at("2026-12-01"),
-            observedAt: noon
-        )
         let locked = LockedUser(
-            snapshot: snapshot,
+            snapshot: .monthly(used: used, limit: 10),
             entitlement: "",
             usableUntil: at("2026-12-01"),
             held: 0,

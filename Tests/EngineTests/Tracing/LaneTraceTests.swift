@@ -154,17 +154,7 @@ struct LaneTraceTests {
 
     @Test("name the reason of a refusal")
     func refusal() throws {
-        var snapshot = UsageSnapshot(
-            plan: .paid,
-            state: .active,
-            period: billingPeriod("2026-11"),
-            used: 800,
-            limit: 800,
-            denialReason: nil,
-            startedAt: at("2026-11-01"),
-            resetsAt: at("2026-12-01"),
-            observedAt: at("2026-11-10")
-        )
+        var snapshot = UsageSnapshot.monthly(used: 800)
         let request = request(1, age: .milliseconds(1_100))
         let lane = lane(traces())
         lane.begin(batch(request))

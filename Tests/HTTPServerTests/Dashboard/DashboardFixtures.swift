@@ -109,15 +109,11 @@ enum DashboardFixtures {
     /// - Parameter ends: the end of the paid time or of the grace period.
     static func answer(_ used: Int, state: SubscriptionState, denialReason: DenialReason? = nil, ends: String) -> Answer
     {
-        UsageSnapshot(
+        UsageSnapshot.monthly(
+            used: used,
             plan: paid,
             state: state,
-            period: billingPeriod("2026-11"),
-            used: used,
-            limit: 800,
             denialReason: denialReason,
-            startedAt: at("2026-11-01"),
-            resetsAt: at("2026-12-01"),
             expiresAt: at(ends),
             observedAt: at("2026-11-21T17:05:09Z")
         ).usage(of: ada)
