@@ -159,9 +159,7 @@ struct BillingPeriodTests {
             "9trial", "_trial", "my plan", "my-plan", "triål", "a23456789012345678901234567890123",
         ]
     )
-    func rejection(label: String) {
-        #expect(BillingPeriod(label) == nil)
-    }
+    func rejection(label: String) { #expect(BillingPeriod(label) == nil) }
 
     @Test("from the database is not validated")
     func stored() {

@@ -40,9 +40,7 @@ struct InstantTests {
             "2026-11-2४", "1795512600",
         ]
     )
-    func rejection(text: String) {
-        #expect(Instant(text) == nil)
-    }
+    func rejection(text: String) { #expect(Instant(text) == nil) }
 
     @Test(
         "is written in whole seconds, rounded down",

@@ -31,9 +31,7 @@ struct LanguageTagTests {
             "de-abcdefgh-abcdefgh-abcdefgh-abcdef", "x-private",
         ]
     )
-    func malformed(text: String) {
-        #expect(LanguageTag(text) == nil)
-    }
+    func malformed(text: String) { #expect(LanguageTag(text) == nil) }
 
     @Test("is looked up without its last subtags")
     func lookup() {
@@ -149,9 +147,7 @@ struct VocabularyTests {
     }
 
     @Test("are looked up by their positions")
-    func ordinals() {
-        #expect(Sentence.allCases.map(\.ordinal) == Array(Sentence.allCases.indices))
-    }
+    func ordinals() { #expect(Sentence.allCases.map(\.ordinal) == Array(Sentence.allCases.indices)) }
 
     @Test("say which language each is in")
     func origin() {

@@ -123,9 +123,7 @@ struct ReferenceModelPlanTests {
 
     @Test(
         "reports the present plan as the previous plan while it gives no access",
-        arguments: [
-            SubscriptionState.expired, .revoked, .billingRetry,
-        ]
+        arguments: [SubscriptionState.expired, .revoked, .billingRetry]
     )
     func lostPlan(state: SubscriptionState) throws {
         var model = try ReferenceModel.subscribed(to: "pro", at: now)

@@ -15,9 +15,7 @@ struct WordsTests {
             (.lifetime(used: 95, limit: 100), "Almost there — 5 messages left"),
         ] as [(UsageSnapshot, String?)]
     )
-    func banner(snapshot: UsageSnapshot, banner: String?) {
-        #expect(snapshot.banner?.text == banner)
-    }
+    func banner(snapshot: UsageSnapshot, banner: String?) { #expect(snapshot.banner?.text == banner) }
 
     @Test("tell the wait for the end of a day, the day on which a week ends in the plan's time zone, never the month")
     func localDates() {
@@ -89,9 +87,7 @@ struct WordsTests {
             return [snapshot.banner?.text, snapshot.accessible.text]
         }
         let accessible = "messages used in the period until December 15"
-        #expect(
-            texts(used: 640) == ["You have 160 conversations left until December 15", "640 of 800 \(accessible)"]
-        )
+        #expect(texts(used: 640) == ["You have 160 conversations left until December 15", "640 of 800 \(accessible)"])
         #expect(texts(used: 799)[0] == "Almost there — 1 message left until December 15")
         #expect(
             texts(used: 800)[0]
@@ -199,9 +195,7 @@ struct WordsTests {
             (.monthly(used: 1, limit: nil, plan: .pro, observedAt: at("2026-12-01")), "1 message used in 2026-11"),
         ]
     )
-    func accessible(snapshot: UsageSnapshot, sentence: String) {
-        #expect(snapshot.accessible.text == sentence)
-    }
+    func accessible(snapshot: UsageSnapshot, sentence: String) { #expect(snapshot.accessible.text == sentence) }
 
     @Test(
         "contain the plan, and the day of a trial",
@@ -217,9 +211,7 @@ struct WordsTests {
             (.trial(used: 0, observedAt: at("2026-11-09T09:30:00Z")), "Trial — Day 1 of 3"),
         ]
     )
-    func label(snapshot: UsageSnapshot, label: String) {
-        #expect(snapshot.label == label)
-    }
+    func label(snapshot: UsageSnapshot, label: String) { #expect(snapshot.label == label) }
 
     @Test("promise the user nothing when the usage cannot be read, and reassure when the message is let through")
     func unreadable() {

@@ -47,9 +47,7 @@ struct UserIDTests {
             "7f1c0a52-3a51-4a7e-9d55-0b6a3f1f7cé",
         ]
     )
-    func rejection(text: String) {
-        #expect(UserID(text) == nil)
-    }
+    func rejection(text: String) { #expect(UserID(text) == nil) }
 
     @Test("has hexadecimal digits and dashes at fixed positions")
     func eachByte() {

@@ -43,9 +43,7 @@ struct UserNamespaceTests {
         "has names beyond ASCII",
         arguments: ["...", ".a", "-", "\u{A0}", "é", "名前", "\u{2028}", String(repeating: "é", count: 127) + "x"]
     )
-    func name(name: String) {
-        #expect(UserID(name, in: namespace) != nil)
-    }
+    func name(name: String) { #expect(UserID(name, in: namespace) != nil) }
 }
 
 @Suite("SHA-1")
