@@ -42,7 +42,5 @@ struct BillingEffectTests {
             ("2026-11-24T09:30:00.000020Z", "2026-11-24T09:30:00.000020Z"),
         ]
     )
-    func instants(text: String, written: String) throws {
-        #expect(try #require(Instant(text)).preciseText == written)
-    }
+    func instants(text: String, written: String) throws { #expect(try #require(Instant(text)).preciseText == written) }
 }

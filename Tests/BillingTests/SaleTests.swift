@@ -34,10 +34,7 @@ struct SaleTests {
         #expect(try sale(refund.notification()) == BillingEffect.Sale(store: "app_store"))
     }
 
-    @Test(
-        "is never renewed if it is a promotion or prepaid",
-        arguments: ["PROMOTIONAL", "PREPAID", "NORMAL"]
-    )
+    @Test("is never renewed if it is a promotion or prepaid", arguments: ["PROMOTIONAL", "PREPAID", "NORMAL"])
     func promotion(period: String) throws {
         let payload = RevenueCatPayload("INITIAL_PURCHASE", ["period_type": .string(period)])
         #expect(try sale(payload.notification())?.renews == (period == "NORMAL" ? nil : false))
@@ -73,9 +70,7 @@ struct SaleTests {
         let id: JSONValue = .string(StripePayload.price)
         let old: JSONValue = .object(["id": id, "unit_amount": .integer(4_990), "currency": .string(currency)])
         #expect(try invoice(["price": old]) == expected)
-        let new: JSONValue = .object([
-            "unit_amount_decimal": "4990", "price_details": .object(["price": id]),
-        ])
+        let new: JSONValue = .object(["unit_amount_decimal": "4990", "price_details": .object(["price": id])])
         #expect(try invoice(["price": .null, "pricing": new, "currency": .string(currency)]) == expected)
         let plan: JSONValue = .object(["id": id, "amount": .integer(4_990), "currency": .string(currency)])
         #expect(try invoice(["price": .null, "plan": plan]) == expected)

@@ -30,10 +30,7 @@ struct JSONValueTests {
             (#""a\u0000b""#, .string("a\u{0}b")), ("9007199254740993.0", .integer(9_007_199_254_740_992)),
             (#""\"\\\/\b\f\n\r\t""#, .string("\"\\/\u{8}\u{C}\n\r\t")), (#""\u00e9\uD83D\uDE00""#, .string("é😀")),
             ("\"é😀\"", .string("é😀")),
-            (
-                #"{"b":1,"a":{"c":[null]}}"#,
-                .object(["a": .object(["c": .array([.null])]), "b": .integer(1)])
-            ),
+            (#"{"b":1,"a":{"c":[null]}}"#, .object(["a": .object(["c": .array([.null])]), "b": .integer(1)])),
         ] as [(String, JSONValue)]
     )
     func reading(text: String, value: JSONValue) throws {
@@ -60,9 +57,7 @@ struct JSONValueTests {
     private static let notUTF8: [[UInt8]] = [[0xFF], [0xC0, 0xAF], [0xED, 0xA0, 0x80], [0xE2, 0x82], [0]]
 
     @Test("is rejected if it is not UTF-8", arguments: notUTF8)
-    func encoding(bytes: [UInt8]) {
-        #expect(failure(of: [0x22] + bytes + [0x22])?.kind == .encoding)
-    }
+    func encoding(bytes: [UInt8]) { #expect(failure(of: [0x22] + bytes + [0x22])?.kind == .encoding) }
 
     @Test(
         "is rejected in other encodings of Unicode",

@@ -322,10 +322,7 @@ struct AppStoreNotificationTests {
         var inTransaction = AppStorePayload("DID_RENEW", status: 1)
         inTransaction.data?["environment"] = ""
         #expect(try await inTransaction.notification().environment == .production)
-        inTransaction = inTransaction.with(
-            transaction: ["environment": .null],
-            renewal: ["environment": .null]
-        )
+        inTransaction = inTransaction.with(transaction: ["environment": .null], renewal: ["environment": .null])
         let error = await #expect(throws: BillingError.self) { try await inTransaction.notification() }
         #expect(error?.kind == .elsewhere)
         var token = AppStorePayload("EXTERNAL_PURCHASE_TOKEN", "UNREPORTED")

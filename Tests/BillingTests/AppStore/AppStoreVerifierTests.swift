@@ -109,16 +109,12 @@ struct AppStoreVerifierTests {
         BadChain(
             testDescription: "the first two exchanged",
             reason: "chain is not good",
-            chain: {
-                [$0.chain[1], $0.chain[0], $0.chain[2]]
-            }
+            chain: { [$0.chain[1], $0.chain[0], $0.chain[2]] }
         ),
         BadChain(
             testDescription: "the signer twice",
             reason: "chain is not good",
-            chain: {
-                [$0.chain[0], $0.chain[0], $0.chain[2]]
-            }
+            chain: { [$0.chain[0], $0.chain[0], $0.chain[2]] }
         ),
         BadChain(
             testDescription: "the root thrice",
@@ -136,26 +132,19 @@ struct AppStoreVerifierTests {
         BadChain(
             testDescription: "bytes that are no certificate",
             reason: "no certificate",
-            chain: {
-                [[0x30, 0x03, 0x02, 0x01, 0x01], $0.chain[1], $0.chain[2]]
-            }
+            chain: { [[0x30, 0x03, 0x02, 0x01, 0x01], $0.chain[1], $0.chain[2]] }
         ),
         BadChain(
             testDescription: "a certificate with something behind it",
             reason: "no certificate",
-            chain: {
-                [$0.chain[0] + [0x00], $0.chain[1], $0.chain[2]]
-            }
+            chain: { [$0.chain[0] + [0x00], $0.chain[1], $0.chain[2]] }
         ),
     ]
 
     @Test("is rejected with an invalid chain", arguments: wrongCertificates + wrongOrders)
     func badChains(bad: BadChain) async throws {
         let authority = try bad.authority()
-        let signed = try authority.sign(
-            .object(AppStorePayload("TEST").outer),
-            chain: try bad.chain(authority)
-        )
+        let signed = try authority.sign(.object(AppStorePayload("TEST").outer), chain: try bad.chain(authority))
         let error = try #require(await failure(of: signed, by: try authority.verifier()))
         #expect(error.kind == .unverified)
         #expect(error.description.contains(bad.reason), "\(error)")

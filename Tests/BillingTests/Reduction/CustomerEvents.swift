@@ -5,9 +5,7 @@ import Usage
 @testable import Billing
 
 /// Midnight of a day: `2026-03-05`.
-func day(_ text: String) -> Instant {
-    at("\(text)T00:00:00Z")
-}
+func day(_ text: String) -> Instant { at("\(text)T00:00:00Z") }
 
 /// An event on a day, by default of the App Store.
 func event(
@@ -105,11 +103,7 @@ struct ReducedCustomer {
     }
 
     /// By the day of an event.
-    func result(_ date: String) -> EventResult? {
-        state.results.first { $0.key.id.hasPrefix(date) }?.value
-    }
+    func result(_ date: String) -> EventResult? { state.results.first { $0.key.id.hasPrefix(date) }?.value }
 
-    func outcome(_ date: String) -> EventResult.Outcome? {
-        result(date)?.outcome
-    }
+    func outcome(_ date: String) -> EventResult.Outcome? { result(date)?.outcome }
 }

@@ -26,9 +26,7 @@ struct CustomerHistories {
     /// The number of different instants in a history.
     private var instants = 40
 
-    init(seed: UInt64) {
-        random = SeededGenerator(seed: seed)
-    }
+    init(seed: UInt64) { random = SeededGenerator(seed: seed) }
 
     mutating func next() -> CustomerHistory {
         userCount = Int.random(in: 1...4, using: &random)
@@ -49,9 +47,7 @@ struct CustomerHistories {
         return history
     }
 
-    mutating func shuffled(_ events: [RecordedEvent]) -> [RecordedEvent] {
-        events.shuffled(using: &random)
-    }
+    mutating func shuffled(_ events: [RecordedEvent]) -> [RecordedEvent] { events.shuffled(using: &random) }
 
     private func user(_ number: Int) -> UserID { TestSupport.user(UInt64(number)) }
 
@@ -59,9 +55,7 @@ struct CustomerHistories {
         CustomerHistories.instant(Int.random(in: 0..<instants, using: &random))
     }
 
-    private mutating func instant(percent: Int) -> Instant? {
-        random.chance(percent) ? instant() : nil
-    }
+    private mutating func instant(percent: Int) -> Instant? { random.chance(percent) ? instant() : nil }
 
     private mutating func record() -> UserRecord {
         var record = UserRecord()
@@ -73,10 +67,7 @@ struct CustomerHistories {
         }
         if random.chance(50) {
             let start = instant()
-            record.trial = UserRecord.Trial(
-                startedAt: start,
-                endsAt: start.advanced(bySeconds: 3 * 24 * 60 * 60)
-            )
+            record.trial = UserRecord.Trial(startedAt: start, endsAt: start.advanced(bySeconds: 3 * 24 * 60 * 60))
         }
         record.trialUsedUpAt = instant(percent: 15)
         record.presentTrialUsedUpAt = instant(percent: 25)
@@ -149,9 +140,7 @@ extension CustomerHistories {
     }
 
     private mutating func transfer() -> BillingEffect {
-        if random.chance(30) {
-            return .merged(identities(isOrdinary: false) + identities(isOrdinary: false))
-        }
+        if random.chance(30) { return .merged(identities(isOrdinary: false) + identities(isOrdinary: false)) }
         return .transferred(from: identities(isOrdinary: false), to: identities(isOrdinary: false))
     }
 
@@ -247,9 +236,7 @@ extension CustomerHistory {
             return "\(key) \(event.at)\(received) \(event.identities): \(effects)\(problem)"
         }
         let users = users.map { user, record in
-            let trial = record.trial.map {
-                "trial \($0.startedAt) to \($0.endsAt)"
-            }
+            let trial = record.trial.map { "trial \($0.startedAt) to \($0.endsAt)" }
             let usedUp = record.trialUsedUpAt.map { "used up \($0)" }
             let present = record.presentTrialUsedUpAt.map { "now used up \($0)" }
             let declared = record.declaredAt.map { "declared \($0) \(record.declaredPlan ?? "-")" }

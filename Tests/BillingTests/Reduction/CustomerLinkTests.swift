@@ -86,9 +86,7 @@ struct CustomerLinkTests {
         link.digests = [anonymousId]
         let event = link.event
         #expect(event.identities == ["\(ada)", anonymousId] && event.users == [ada])
-        #expect(
-            event.customerNames == ["appstore:\(anonymousId)", "appstore:transaction:T", "user:\(ada)"]
-        )
+        #expect(event.customerNames == ["appstore:\(anonymousId)", "appstore:transaction:T", "user:\(ada)"])
         #expect(CustomerLink(source: "appstore", payload: event.payload) == link)
         let customer = try self.link(.customer(anonymousId))
         #expect(customer.event.identities == ["\(ada)", anonymousId])

@@ -13,10 +13,7 @@ struct CustomerReducerTests {
         CustomerReducer.reduce(history, at: CustomerHistories.now).simplified(for: history)
     }
 
-    private func modelled(
-        _ history: CustomerHistory,
-        fault: ReferenceCustomer.Fault? = nil
-    ) -> CustomerState {
+    private func modelled(_ history: CustomerHistory, fault: ReferenceCustomer.Fault? = nil) -> CustomerState {
         ReferenceCustomer(history, at: CustomerHistories.now, fault: fault).state.simplified(for: history)
     }
 

@@ -28,9 +28,7 @@ struct EffectResolutionTests {
         effect.resolved(by: EffectResolutionTests.mapping, at: day("2026-02-01"))
     }
 
-    private func plan(_ effect: BillingEffect) throws -> String? {
-        try resolved(effect).get().plan
-    }
+    private func plan(_ effect: BillingEffect) throws -> String? { try resolved(effect).get().plan }
 
     private func purchase(
         _ product: String?,
@@ -93,9 +91,7 @@ struct EffectResolutionTests {
     @Test("Without an end, a cancellation gets no plan, and an expiry or a refund does")
     func ends() throws {
         func plan(_ kind: BillingEffect.Kind, until: String? = nil) throws -> String? {
-            try self.plan(
-                BillingEffect(kind, transaction: "T", product: "monthly", expires: until.map(day))
-            )
+            try self.plan(BillingEffect(kind, transaction: "T", product: "monthly", expires: until.map(day)))
         }
         #expect(try plan(.cancelled) == nil)
         #expect(try plan(.cancelled, until: "2026-03-01") == "paid")
@@ -213,9 +209,7 @@ struct EffectResolutionTests {
     }
 
     @Test("A new subscription that is cancelled, and not mapped, fails: nobody would apply its payment later")
-    func newAndCancelled() {
-        #expect(choice(["other"], [.purchased, .cancelled]) == nil)
-    }
+    func newAndCancelled() { #expect(choice(["other"], [.purchased, .cancelled]) == nil) }
 
     @Test("Of several products that were bought once those that are mapped count")
     func severalPurchases() {

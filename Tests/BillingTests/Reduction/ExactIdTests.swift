@@ -11,10 +11,7 @@ struct ExactIdTests {
     private let decomposed = "e\u{301}"
 
     private func state(_ events: RecordedEvent...) -> CustomerState {
-        CustomerReducer.reduce(
-            CustomerHistory(events: events, plans: CustomerHistories.plans),
-            at: day("2026-12-31")
-        )
+        CustomerReducer.reduce(CustomerHistory(events: events, plans: CustomerHistories.plans), at: day("2026-12-31"))
     }
 
     private func purchase(_ transaction: String, by user: UserID) -> RecordedEvent {

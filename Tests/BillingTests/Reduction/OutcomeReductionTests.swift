@@ -76,10 +76,7 @@ struct OutcomeReductionTests {
 
     @Test("Without store events, a user has the plan of an operator")
     func set() {
-        let customer = ReducedCustomer(
-            event("2026-02-20", effect(.cancelled, plan: "free")),
-            users: set("2026-02-15")
-        )
+        let customer = ReducedCustomer(event("2026-02-20", effect(.cancelled, plan: "free")), users: set("2026-02-15"))
         #expect(customer.state.users[ada] == UserState(anchorDay: 9, previousPlan: "pro", trialStartedAt: nil))
     }
 
@@ -107,9 +104,7 @@ struct OutcomeReductionTests {
 
     @Test("An event is applied if one effect is applied")
     func appliedBesideWaiting() {
-        let customer = ReducedCustomer(
-            event("2026-02-01", effect(.cancelled, "T1"), effect(.purchased, plan: "paid"))
-        )
+        let customer = ReducedCustomer(event("2026-02-01", effect(.cancelled, "T1"), effect(.purchased, plan: "paid")))
         #expect(customer.outcome("2026-02-01") == .applied)
         #expect(customer.subscription(of: ada, "T1") == nil)
     }

@@ -90,9 +90,7 @@ extension PaymentSimulation {
         let instant = instant ?? start
         report(instant, kind, started: start, until: charge.end)
         // Some stores report a payment twice: the subscription and its invoice.
-        if random.chance(30) {
-            report(instant.advanced(bySeconds: 2), .renewed, started: start, until: charge.end)
-        }
+        if random.chance(30) { report(instant.advanced(bySeconds: 2), .renewed, started: start, until: charge.end) }
     }
 
     /// Ends the newest charge's time early.
@@ -201,9 +199,7 @@ extension PaymentSimulation {
 // MARK: The ledger
 
 extension PaymentSimulation {
-    private func paid(by instant: Instant) -> Int {
-        (charges.flatMap(\.allowances) + graces).count { $0 <= instant }
-    }
+    private func paid(by instant: Instant) -> Int { (charges.flatMap(\.allowances) + graces).count { $0 <= instant } }
 }
 
 // MARK: The customer

@@ -169,9 +169,7 @@ extension ReferenceCustomer {
             case .transferred:
                 resolve(effect.to, source).map { .gives(from: effect.from ?? [], to: $0, isAlias: false) }
             case .merged where fault != .mergeTransfersNothing:
-                resolve(effect.identities, source).map {
-                    .gives(from: effect.identities ?? [], to: $0, isAlias: true)
-                }
+                resolve(effect.identities, source).map { .gives(from: effect.identities ?? [], to: $0, isAlias: true) }
             default: nil
             }
         }
@@ -340,10 +338,7 @@ extension ReferenceCustomer {
     }
 
     /// - Parameter outcome: of an effect on a subscription.
-    func result(
-        of event: RecordedEvent,
-        _ outcome: (BillingEffect) -> EventResult.Outcome
-    ) -> EventResult {
+    func result(of event: RecordedEvent, _ outcome: (BillingEffect) -> EventResult.Outcome) -> EventResult {
         // Effects of a future event do not count yet, so the event concerns the customer that it names itself.
         let effects = event.at > latest && fault != .appliesFutureEvents ? [] : event.effects
         let users = effects.compactMap { effect in

@@ -96,17 +96,13 @@ struct ReferenceReducer {
         return last.event.at >= declaredAt
     }
 
-    private func isMonthly(_ plan: String?) -> Bool {
-        plan.flatMap { customer.history.plans[$0] } == .monthly
-    }
+    private func isMonthly(_ plan: String?) -> Bool { plan.flatMap { customer.history.plans[$0] } == .monthly }
 
     private func isPeriodic(_ plan: String?) -> Bool {
         plan.flatMap { customer.history.plans[$0] }?.isPeriodic == true
     }
 
-    private func isTrial(_ plan: String?) -> Bool {
-        trials.days(plan) != nil
-    }
+    private func isTrial(_ plan: String?) -> Bool { trials.days(plan) != nil }
 }
 
 // MARK: A user
@@ -193,9 +189,7 @@ extension ReferenceReducer {
         return seconds > 0 && seconds <= 60 ? event.receivedAt : instant
     }
 
-    private func later(_ one: Instant?, _ other: Instant?) -> Instant? {
-        [one, other].compactMap(\.self).max()
-    }
+    private func later(_ one: Instant?, _ other: Instant?) -> Instant? { [one, other].compactMap(\.self).max() }
 
     /// Whether a period begins in time that was paid. Without an end it was paid for good.
     private func isBefore(_ start: Instant?, _ end: Instant?) -> Bool {

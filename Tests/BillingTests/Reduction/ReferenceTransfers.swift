@@ -65,12 +65,8 @@ struct ReferenceTransfers {
             .compactMap(\.plan)
         let isAlias =
             customer.problem(event) == nil
-            && event.effects.contains {
-                $0.kind == .merged && ($0.identities ?? []).contains { UserID($0) != nil }
-            }
-        if isAlias, customer.history.users[receiver]?.trial == nil {
-            transfer.plans.append("trial")
-        }
+            && event.effects.contains { $0.kind == .merged && ($0.identities ?? []).contains { UserID($0) != nil } }
+        if isAlias, customer.history.users[receiver]?.trial == nil { transfer.plans.append("trial") }
         transfer.plans = Set(transfer.plans).sorted()
         transfer.keepsOwnCount = transfer.plans.isEmpty && !given.isEmpty && better.isEmpty
         return transfer

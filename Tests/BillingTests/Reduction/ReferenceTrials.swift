@@ -12,18 +12,14 @@ struct ReferenceTrials {
         /// Of its first event; the end of time while it is being applied.
         var arrivedAt: Instant?
 
-        func isBefore(_ other: Trial) -> Bool {
-            (startedAt, endsAt) < (other.startedAt, other.endsAt)
-        }
+        func isBefore(_ other: Trial) -> Bool { (startedAt, endsAt) < (other.startedAt, other.endsAt) }
     }
 
     private static let now = at("9999-01-01T00:00:00Z")
 
     private let customer: ReferenceCustomer
 
-    init(_ customer: ReferenceCustomer) {
-        self.customer = customer
-    }
+    init(_ customer: ReferenceCustomer) { self.customer = customer }
 
     /// The length of a trial plan; nil for other plans.
     func days(_ plan: String?) -> Int? {

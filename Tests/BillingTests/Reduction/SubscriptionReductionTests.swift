@@ -185,9 +185,7 @@ struct SubscriptionReductionTests {
 
     @Test(
         "An extension raises the end, but gives none to what never ends",
-        arguments: [
-            BillingEffect.Kind.extended, .temporary,
-        ]
+        arguments: [BillingEffect.Kind.extended, .temporary]
     )
     func extended(kind: BillingEffect.Kind) {
         let longer = ReducedCustomer(purchase, event("2026-02-03", effect(kind, until: "2026-03-05")))

@@ -119,7 +119,5 @@ struct RevenueCatStorageTests {
 }
 
 extension JSONValue: ExpressibleByStringLiteral {
-    public init(stringLiteral value: String) {
-        self = .string(value)
-    }
+    public init(stringLiteral value: String) { self = .string(value) }
 }
