@@ -46,9 +46,7 @@ struct ActivityTests {
     }
 
     @Test("sends nothing to the database while nothing was counted")
-    func idle() async throws {
-        try await recorder("host=/nonexistent", Counts()).record()
-    }
+    func idle() async throws { try await recorder("host=/nonexistent", Counts()).record() }
 
     @Test("is written later if the database was unavailable, and not again if the reply was lost")
     func losses() async throws {

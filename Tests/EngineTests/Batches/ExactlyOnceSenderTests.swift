@@ -26,9 +26,7 @@ struct ExactlyOnceSenderTests {
             if failure == nil, deadline <= now { failure = error }
         }
 
-        func fail(_ error: EngineError, into completions: inout [Completion]) {
-            failure = failure ?? error
-        }
+        func fail(_ error: EngineError, into completions: inout [Completion]) { failure = failure ?? error }
     }
 
     /// What became of the requests.

@@ -10,9 +10,7 @@ struct StatementFailureTests {
         "is unknown when the server did not answer",
         arguments: [PostgresError.Kind.connectionLost, .connectFailed, .timedOut, .misuse]
     )
-    func unknown(kind: PostgresError.Kind) {
-        #expect(StatementFailure(of: PostgresError(kind, "")) == .unknown)
-    }
+    func unknown(kind: PostgresError.Kind) { #expect(StatementFailure(of: PostgresError(kind, "")) == .unknown) }
 
     @Test(
         "is none after a deadlock or a serialization failure, and the statement can be sent again",

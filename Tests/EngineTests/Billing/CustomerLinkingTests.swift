@@ -73,9 +73,7 @@ struct CustomerLinkingTests {
             applied(try await link(database, to: ada)) == answer + #""plan":"paid","state":"active","user":"\#(ada)"}"#
         )
         #expect(try await events(database) == ["TEST|applied|\(ada)", "LINK|applied|\(ada)"])
-        #expect(
-            applied(try await link(database, to: ada)) == #"{"events":{},"outcome":"duplicate","user":"\#(ada)"}"#
-        )
+        #expect(applied(try await link(database, to: ada)) == #"{"events":{},"outcome":"duplicate","user":"\#(ada)"}"#)
         #expect(try await events(database).count == 2, "the second link leaves nothing")
         var cancelled = Event("c", "2026-11-20T11:00:00Z", ["kind": "cancelled", "transaction": "T"])
         cancelled.source = "appstore"
@@ -145,9 +143,7 @@ struct CustomerLinkingTests {
         let database = try await fresh()
         try await database.psql.ingest(bought())
         let first = try await database.psql.text("select headroom.link_customer('appstore', 'T', '\(bob)')")
-        let id = try #require(
-            try await database.psql.text("select headroom.link_customer('appstore', 'T', '\(ada)')")
-        )
+        let id = try #require(try await database.psql.text("select headroom.link_customer('appstore', 'T', '\(ada)')"))
         #expect(first == id)
         #expect(try await events(database) == ["TEST|failed", "LINK|failed|\(ada)"])
         #expect(try await replay(database, id) == BillingEventLog.ReplayResult(outcome: "applied", problem: nil))
@@ -161,9 +157,7 @@ struct CustomerLinkingTests {
     func refusedInSQL() async throws {
         let database = try await fresh()
         try await database.psql.ingest(bought(by: ["\(bob)"]))
-        let id = try #require(
-            try await database.psql.text("select headroom.link_customer('appstore', 'T', '\(ada)')")
-        )
+        let id = try #require(try await database.psql.text("select headroom.link_customer('appstore', 'T', '\(ada)')"))
         let replayed = try await replay(database, id)
         #expect(replayed?.outcome == "failed" && replayed?.problem?.contains("\(bob)") == true)
         #expect(try await database.psql.rows("select user_id from headroom.subscriptions") == ["\(bob)"])

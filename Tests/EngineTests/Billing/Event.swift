@@ -87,15 +87,11 @@ extension TestDatabase {
 extension Session {
     /// Applies an event. Returns the fields of the answer, each as text.
     @discardableResult
-    func ingest(_ event: Event) async throws -> [String: String] {
-        try await apply(try event.billingEvent)
-    }
+    func ingest(_ event: Event) async throws -> [String: String] { try await apply(try event.billingEvent) }
 
     /// Replays an event. Empty where it was applied before and could not be now: then nothing changes.
     @discardableResult
-    func replay(_ event: Event) async throws -> [String: String] {
-        try await replay(try event.billingEvent)
-    }
+    func replay(_ event: Event) async throws -> [String: String] { try await replay(try event.billingEvent) }
 
     @discardableResult
     func replay(_ event: BillingEvent) async throws -> [String: String] {

@@ -78,9 +78,7 @@ struct IngestionTests: BillingSuite {
         )
     }
 
-    @Test(
-        "of an unmapped product is stored as failed, and is applied once the product is mapped"
-    )
+    @Test("of an unmapped product is stored as failed, and is applied once the product is mapped")
     func unmapped() async throws {
         let database = try await fresh()
         let event = Event("e", "2026-11-05", by: [ada], type: "RENEWAL", Event.purchased("T", "team.monthly"))

@@ -57,9 +57,7 @@ struct BucketMapTests {
         }
         let divided = map.divide(requests)
         #expect(divided.map(\.bucket) == [1, 2, 3, 4])
-        for (bucket, own) in divided {
-            #expect(own == requests.filter { map.bucket(of: $0.user) == bucket })
-        }
+        for (bucket, own) in divided { #expect(own == requests.filter { map.bucket(of: $0.user) == bucket }) }
         #expect(map.divide([]).isEmpty)
         #expect(BucketMap.undivided.divide(requests).map(\.requests) == [requests])
     }

@@ -22,9 +22,7 @@ struct BucketTurnsTests {
         seconds: Int = 60
     ) -> [Request] {
         (0..<10_000 as Range<UInt64>).lazy.map { user($0) }.filter { map.bucket(of: $0) == bucket }.prefix(count)
-            .enumerated().map {
-                .fixture($1, operation, slot: slot + UInt64($0), deadline: start + .seconds(seconds))
-            }
+            .enumerated().map { .fixture($1, operation, slot: slot + UInt64($0), deadline: start + .seconds(seconds)) }
     }
 
     /// The bucket of the next batch, and its requests.
@@ -149,9 +147,7 @@ struct BucketTurnsTests {
             case .apart, .look: Issue.record("no user was locked")
             }
         }
-        for (user, own) in slots {
-            #expect(own == waiting.filter { $0.user == user }.map { $0.returnAddress.slot })
-        }
+        for (user, own) in slots { #expect(own == waiting.filter { $0.user == user }.map { $0.returnAddress.slot }) }
         #expect(slots.values.reduce(0) { $0 + $1.count } == 100)
     }
 }

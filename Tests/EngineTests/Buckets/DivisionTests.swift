@@ -88,9 +88,7 @@ struct DivisionTests {
             let counted = try await withThrowingTaskGroup(of: [UserID: Int].self) { group in
                 // Also if something fails: the group waits for its clients.
                 defer { hasEnded.set() }
-                for client in 0..<4 {
-                    group.addTask { try await load(harness, client: client, until: hasEnded) }
-                }
+                for client in 0..<4 { group.addTask { try await load(harness, client: client, until: hasEnded) } }
                 try await database.beginDivision(into: 8)
                 for part in stride(from: 256, through: BucketMap.movedMaximum, by: 256) {
                     let batches = harness.engine.snapshot.batches
@@ -116,11 +114,7 @@ struct DivisionTests {
     /// Sends messages of users of its own, several requests at a time, and compares each answer with what it has sent.
     ///
     /// - Returns: the messages of each user.
-    private func load(
-        _ harness: EngineHarness,
-        client: Int,
-        until hasEnded: Flag
-    ) async throws -> [UserID: Int] {
+    private func load(_ harness: EngineHarness, client: Int, until hasEnded: Flag) async throws -> [UserID: Int] {
         var random = SeededGenerator(seed: UInt64(client))
         let own = (0..<20).map { user(UInt64(1_000 + client * 100 + $0)) }
         var used: [UserID: Int] = [:]

@@ -27,12 +27,7 @@ struct OpenedPeriodTests {
     }
 
     private func bought(_ product: String = "monthly") -> Event {
-        Event(
-            "bought \(product)",
-            "2026-11-20T10:00:00Z",
-            by: ["\(ada)"],
-            Event.purchased("T", product)
-        )
+        Event("bought \(product)", "2026-11-20T10:00:00Z", by: ["\(ada)"], Event.purchased("T", product))
     }
 
     private func about(_ kind: String, _ time: String) -> Event {
@@ -186,12 +181,7 @@ struct OpenedPeriodTests {
             by: ["\(ada)"],
             ["kind": "granted", "transaction": "G", "product": "pack", "quantity": 1]
         )
-        let refund = Event(
-            "refund",
-            "2026-11-20T11:30:00Z",
-            by: ["\(ada)"],
-            ["kind": "revoked", "transaction": "G"]
-        )
+        let refund = Event("refund", "2026-11-20T11:30:00Z", by: ["\(ada)"], ["kind": "revoked", "transaction": "G"])
         for isPackFirst in [true, false] {
             let database = try await fresh()
             for notification in isPackFirst ? [pack, bought()] : [bought(), pack] {
@@ -212,11 +202,7 @@ struct OpenedPeriodTests {
     func transferred() async throws {
         let database = try await fresh()
         try await database.psql.ingest(bought())
-        let transfer = Event(
-            "t",
-            "2026-11-20T11:00:00Z",
-            Event.transferred(from: ["\(ada)"], to: [bob])
-        )
+        let transfer = Event("t", "2026-11-20T11:00:00Z", Event.transferred(from: ["\(ada)"], to: [bob]))
         try await database.psql.ingest(transfer)
         #expect(try await rows(database) == [])
         #expect(try await rows(database, of: user(2)) == ["2026-11|0|800"])

@@ -7,7 +7,6 @@ import Usage
 /// Changes of plan by store events, with messages before and after.
 @Suite("A change of plan by a store event")
 struct StorePlanChangeTests {
-
     private func database(_ instant: String) async throws -> TestDatabase {
         let database = try await TestDatabase.fresh(at: at(instant))
         return database
@@ -113,10 +112,7 @@ struct StorePlanChangeTests {
             _ = try await engine.execute(ada, .consume(10))
             try await database.report(StoreEvent("expired", "2026-12-05", ["expires": "2026-12-05"]))
             let lapsed = try #require(try await engine.execute(ada, .consume(1)).answer)
-            expect(
-                SQLAnswer.fields(of: lapsed),
-                ["reason": "expired", "state": "expired", "previous_plan": "paid"]
-            )
+            expect(SQLAnswer.fields(of: lapsed), ["reason": "expired", "state": "expired", "previous_plan": "paid"])
             #expect(lapsed.snapshot.banner?.text == StateTable.noAccess)
             try await database.report(
                 StoreEvent("purchased", "2026-12-20", ["plan": "pro", "expires": "2027-01-20"], transaction: "web 7")

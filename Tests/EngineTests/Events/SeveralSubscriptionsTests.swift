@@ -143,9 +143,7 @@ struct SeveralSubscriptionsTests {
             order by 1, 2
             """
         )
-        #expect(
-            left == ["\(user(1))|own 1|false", "\(user(2))|own 2|false", "\(user(2))|transaction 1|true"]
-        )
+        #expect(left == ["\(user(1))|own 1|false", "\(user(2))|own 2|false", "\(user(2))|transaction 1|true"])
         #expect(try await database.usage(user(1))["state"] == "active")
     }
 }

@@ -80,9 +80,7 @@ enum StateTable {
 
     static let cancelled = "Your subscription is active until November 20. You can resubscribe anytime."
 
-    static let monthlyPlans: [(plan: String, usage: [UsedUp])] = [
-        ("paid", paid), ("pro", pro), ("team", team),
-    ]
+    static let monthlyPlans: [(plan: String, usage: [UsedUp])] = [("paid", paid), ("pro", pro), ("team", team)]
 
     /// 800 messages, gentle from 80 %, prominent from 95 %.
     static let paid = [
@@ -169,9 +167,7 @@ enum StateTable {
         ),
         History(
             "grace period with a date",
-            [
-                bought(), StoreEvent("grace_period", "2026-11-19T08:00:00Z", ["grace_until": "2026-11-23T08:00:00Z"]),
-            ],
+            [bought(), StoreEvent("grace_period", "2026-11-19T08:00:00Z", ["grace_until": "2026-11-23T08:00:00Z"])],
             [
                 Moment(at("2026-11-19T08:00:00Z").justBefore, "active"),
                 Moment(at("2026-11-19T08:00:00Z"), "grace_period", notice: hiccup(until: "November 23")),

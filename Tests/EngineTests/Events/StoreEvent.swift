@@ -74,9 +74,7 @@ struct StoreEvent: Sendable {
 
 extension Session {
     @discardableResult
-    func apply(_ event: StoreEvent) async throws -> [String: String] {
-        try await apply(try event.event)
-    }
+    func apply(_ event: StoreEvent) async throws -> [String: String] { try await apply(try event.event) }
 }
 
 extension TestDatabase {

@@ -24,11 +24,7 @@ struct LockedRowTests {
     }
 
     /// Requests that wait for a lock as long as the test holds it.
-    private func submit(
-        _ user: UserID,
-        _ operation: EngineOperation,
-        _ harness: EngineHarness
-    ) -> UInt64 {
+    private func submit(_ user: UserID, _ operation: EngineOperation, _ harness: EngineHarness) -> UInt64 {
         harness.submit([(user, operation, timeout: waitLimit)])[0]
     }
 

@@ -10,14 +10,10 @@ struct ReceiptTests {
     enum Moment: CaseIterable, Sendable {
         case before, after
 
-        func cut(_ statement: String) -> Proxy.Cut {
-            self == .before ? .request(statement) : .reply(statement)
-        }
+        func cut(_ statement: String) -> Proxy.Cut { self == .before ? .request(statement) : .reply(statement) }
     }
 
-    private func withStore(
-        _ body: @Sendable (TestDatabase, Proxy, EngineHarness) async throws -> Void
-    ) async throws {
+    private func withStore(_ body: @Sendable (TestDatabase, Proxy, EngineHarness) async throws -> Void) async throws {
         let database = try await TestDatabase.fresh(at: at("2026-11-10T12:00:00Z"))
         let proxy = try await database.proxy()
         defer { proxy.close() }

@@ -10,24 +10,17 @@ struct TwoEnginesTests {
     /// Three of each engine.
     private static let clients = 6
 
-    private func withEngines(
-        _ body: @Sendable (TestDatabase, [EngineHarness]) async throws -> Void
-    ) async throws {
+    private func withEngines(_ body: @Sendable (TestDatabase, [EngineHarness]) async throws -> Void) async throws {
         let database = try await TestDatabase.fresh()
         let (one, other) = (EngineHarness(database.conninfo), EngineHarness(database.conninfo))
-        try await one.running {
-            try await other.running { try await body(database, [one, other]) }
-        }
+        try await one.running { try await other.running { try await body(database, [one, other]) } }
         for harness in [one, other] { #expect(harness.log.count(of: "statement refused") == 0) }
         // After a deadlock the statement is sent again. It is sent again, too, if both engines insert the same rows.
         #expect(try await database.deadlocks == 0)
     }
 
     /// Each engine executes batches of requests, with the users in random order.
-    private func consume(
-        _ engines: [EngineHarness],
-        rounds: Int
-    ) async throws -> [Answer] {
+    private func consume(_ engines: [EngineHarness], rounds: Int) async throws -> [Answer] {
         try await withThrowingTaskGroup(of: [Answer].self) { group in
             for (number, engine) in engines.enumerated() {
                 for client in 0..<TwoEnginesTests.clients / 2 {
@@ -37,9 +30,7 @@ struct TwoEnginesTests {
                         for _ in 0..<rounds {
                             let requests = users.shuffled(using: &random).map { ($0, EngineOperation.consume(1)) }
                             let outcomes = try await engine.execute(requests + requests.reversed())
-                            for outcome in outcomes {
-                                answers.append(try #require(outcome.answer, "\(outcome)"))
-                            }
+                            for outcome in outcomes { answers.append(try #require(outcome.answer, "\(outcome)")) }
                         }
                         return answers
                     }

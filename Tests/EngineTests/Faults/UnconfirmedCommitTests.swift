@@ -60,11 +60,7 @@ private struct PrimaryWithoutStandby {
     }
 
     func cancelWaitingCommits() async throws {
-        try await psql.execute(
-            """
-            select pg_cancel_backend(pid) from pg_stat_activity where wait_event = 'SyncRep'
-            """
-        )
+        try await psql.execute("select pg_cancel_backend(pid) from pg_stat_activity where wait_event = 'SyncRep'")
     }
 }
 
@@ -80,9 +76,7 @@ struct UnconfirmedCommitTests {
         let harness = EngineHarness(primary.conninfo, lanes: 1)
         try await harness.running {
             _ = try await harness.execute(user(1), .consume(1))
-            for operation in Self.operations {
-                try await check(operation, primary, harness)
-            }
+            for operation in Self.operations { try await check(operation, primary, harness) }
         }
         try await primary.requireStandby("nobody")
         try await expectRisks(primary.conninfo, ["fsync=off", "synchronous_commit=local"])

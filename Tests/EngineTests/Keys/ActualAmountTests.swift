@@ -82,9 +82,7 @@ struct ActualAmountTests {
     @Test("lowers the tier that the held messages had reached")
     func tier() async throws {
         try await running { _, engine, _ in
-            let held = try #require(
-                try await engine.execute(ada, .reserve(799, key: hold, ttlSeconds: 60)).answer
-            )
+            let held = try #require(try await engine.execute(ada, .reserve(799, key: hold, ttlSeconds: 60)).answer)
             #expect(held.snapshot.tier == .blocked && held.crossed == .blocked)
             let committed = try #require(try await engine.execute(ada, .commit(1, key: hold)).answer)
             #expect(committed.snapshot.tier == .silent && committed.crossed == nil)

@@ -10,9 +10,7 @@ struct KeyAttemptTests {
     private let noon = at("2026-11-10T12:00:00Z")
     private let key = messageKey("m1")
 
-    private func running(_ body: TwoEngines.Body) async throws {
-        try await TwoEngines.running(at: noon, body)
-    }
+    private func running(_ body: TwoEngines.Body) async throws { try await TwoEngines.running(at: noon, body) }
 
     private func expectNothing(_ engine: EngineHarness, used: Int = 0) async throws {
         let snapshot = try await engine.execute(ada, .usage).answer?.snapshot

@@ -11,9 +11,7 @@ struct KeyPeriodTests {
     private let after = at("2026-12-01T00:00:30Z")
 
     /// Runs with Ada on the paid plan, on the evening of November's last day.
-    private func running(_ body: TwoEngines.Body) async throws {
-        try await TwoEngines.running(at: eve, body)
-    }
+    private func running(_ body: TwoEngines.Body) async throws { try await TwoEngines.running(at: eve, body) }
 
     @Test("that was counted in one month is replayed in the next, by another engine, and counts once")
     func monthEnd() async throws {

@@ -13,11 +13,7 @@ struct KeyRaceTests {
     ) async throws {
         let database = try await TestDatabase.fresh(at: noon)
         let engines = [EngineHarness(database.conninfo, lanes: 1), EngineHarness(database.conninfo, lanes: 1)]
-        try await engines[0].running {
-            try await engines[1].running {
-                try await body(database, engines)
-            }
-        }
+        try await engines[0].running { try await engines[1].running { try await body(database, engines) } }
     }
 
     /// Sends every engine the same request without waiting for any, and expects one first answer and only repetitions
@@ -25,9 +21,7 @@ struct KeyRaceTests {
     private func race(_ engines: [EngineHarness], _ user: UserID, _ operation: EngineOperation) async throws -> Answer {
         let slots = engines.map { ($0, $0.submit([(user, operation)])) }
         var answers: [Answer] = []
-        for (engine, slots) in slots {
-            answers.append(try #require(try await engine.outcomes(of: slots)[0].answer))
-        }
+        for (engine, slots) in slots { answers.append(try #require(try await engine.outcomes(of: slots)[0].answer)) }
         #expect(answers.count { !$0.isRepeated } == 1, "counted once: \(operation)")
         #expect(answers.allSatisfy { $0.firstNumbers == answers[0].firstNumbers }, "answered alike: \(operation)")
         return answers[0]

@@ -16,19 +16,11 @@ struct FairnessTests {
         afterSeconds: Int = 60
     ) -> [Request] {
         slots.map {
-            .fixture(
-                user($0),
-                operation,
-                slot: $0,
-                connection: connection,
-                deadline: start + .seconds(afterSeconds)
-            )
+            .fixture(user($0), operation, slot: $0, connection: connection, deadline: start + .seconds(afterSeconds))
         }
     }
 
-    private func queue(capacity: Int = 10_000) -> LaneQueue {
-        LaneQueue(capacity: capacity, batchMaximum: 10)
-    }
+    private func queue(capacity: Int = 10_000) -> LaneQueue { LaneQueue(capacity: capacity, batchMaximum: 10) }
 
     private func take(_ queue: inout LaneQueue) -> [Request] {
         switch queue.take(atMost: 10, at: start) {

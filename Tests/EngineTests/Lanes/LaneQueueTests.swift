@@ -16,17 +16,11 @@ struct LaneQueueTests {
         .fixture(user(slot % 3), operation, slot: slot, deadline: start + .seconds(afterSeconds))
     }
 
-    private func requests(_ slots: ClosedRange<UInt64>) -> [Request] {
-        slots.map { request($0) }
-    }
+    private func requests(_ slots: ClosedRange<UInt64>) -> [Request] { slots.map { request($0) } }
 
-    private func batch(_ requests: [Request]) -> LaneQueue.Work {
-        .batch(requests.compactMap(BatchedRequest.init))
-    }
+    private func batch(_ requests: [Request]) -> LaneQueue.Work { .batch(requests.compactMap(BatchedRequest.init)) }
 
-    private func unbatched(_ request: Request) -> LaneQueue.Work? {
-        UnbatchedRequest(request).map { .unbatched($0) }
-    }
+    private func unbatched(_ request: Request) -> LaneQueue.Work? { UnbatchedRequest(request).map { .unbatched($0) } }
 
     @Test("are taken in the order of arrival, up to a limit")
     func order() {

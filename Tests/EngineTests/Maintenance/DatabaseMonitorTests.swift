@@ -19,13 +19,9 @@ private final class RecordingObserver: TokenObserver, Sendable {
 
     var names: [String]? { state.withLock { $0.names.last } }
 
-    func update(_ snapshot: TokenSnapshot) {
-        state.withLock { $0.names.append(snapshot.tokens.map(\.name)) }
-    }
+    func update(_ snapshot: TokenSnapshot) { state.withLock { $0.names.append(snapshot.tokens.map(\.name)) } }
 
-    func readFailed(_ error: PostgresError) {
-        state.withLock { $0.failures.append(error) }
-    }
+    func readFailed(_ error: PostgresError) { state.withLock { $0.failures.append(error) } }
 
     func takeUsedTokens() -> [Int64] {
         state.withLock { state in

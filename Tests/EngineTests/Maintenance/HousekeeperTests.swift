@@ -11,9 +11,7 @@ struct HousekeeperTests {
     private func databaseWithOldRows() async throws -> TestDatabase {
         let database = try await TestDatabase.fresh()
         try await database.psql.mapProducts()
-        try await database.psql.ingest(
-            Event("old", "2026-01-05", by: ["\(ada)"], Event.purchased("T"))
-        )
+        try await database.psql.ingest(Event("old", "2026-01-05", by: ["\(ada)"], Event.purchased("T")))
         try await database.hold(1, of: ada)
         try await database.psql.execute(
             """

@@ -68,9 +68,7 @@ struct LaneMetricsTests {
         let engine = EngineHarness(database.conninfo, lanes: 1)
         let start = ContinuousClock.now
         try await engine.running {
-            for size in [1, 7, 40] {
-                _ = try await engine.execute((0..<size).map { (user(UInt64($0)), .consume(1)) })
-            }
+            for size in [1, 7, 40] { _ = try await engine.execute((0..<size).map { (user(UInt64($0)), .consume(1)) }) }
             for _ in 0..<3 { _ = try await engine.execute(user(1), .usage) }
         }
         let metrics = engine.engine.metrics

@@ -88,9 +88,7 @@ struct HistoryGenerator {
         random.element(of: [1, 1, 1, 1, 2, 3, 4, 5, 8, 10, 19, 20, 21, 1_000_000])
     }
 
-    private mutating func allowance() -> Int {
-        random.element(of: [0, 1, 2, 3, 5, 8, 10, 19, 20, 21, 100])
-    }
+    private mutating func allowance() -> Int { random.element(of: [0, 1, 2, 3, 5, 8, 10, 19, 20, 21, 100]) }
 
     private mutating func change(of user: UserID) -> PlanChange {
         let states = SubscriptionState.allCases.map { Optional($0) }

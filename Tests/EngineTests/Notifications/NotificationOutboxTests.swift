@@ -7,9 +7,7 @@ import Usage
 
 @Suite("The outbox of notifications")
 struct NotificationOutboxTests {
-    private func fresh() async throws -> TestDatabase {
-        try await .fresh(at: at("2026-11-10T12:00:00Z"))
-    }
+    private func fresh() async throws -> TestDatabase { try await .fresh(at: at("2026-11-10T12:00:00Z")) }
 
     private func outbox(_ database: TestDatabase) -> NotificationOutbox {
         NotificationOutbox(
@@ -22,10 +20,7 @@ struct NotificationOutboxTests {
         )
     }
 
-    private func running(
-        _ outboxes: NotificationOutbox...,
-        body: () async throws -> Void
-    ) async throws {
+    private func running(_ outboxes: NotificationOutbox..., body: () async throws -> Void) async throws {
         try await withThrowingTaskGroup(of: Void.self) { group in
             for outbox in outboxes { group.addTask { await outbox.run() } }
             defer { for outbox in outboxes { outbox.close() } }
@@ -64,9 +59,7 @@ struct NotificationOutboxTests {
             #expect(try await other.record([ada]) == 1)
             #expect(try await one.record([ada]) == 0)
             // The tier between them was passed unseen.
-            #expect(
-                try await recorded(psql) == ["\(ada)|2026-11|paid|blocked", "\(ada)|2026-11|paid|gentle"]
-            )
+            #expect(try await recorded(psql) == ["\(ada)|2026-11|paid|blocked", "\(ada)|2026-11|paid|gentle"])
         }
     }
 
@@ -121,9 +114,7 @@ struct NotificationOutboxTests {
         try await running(outbox) {
             try await subscribe(ada, used: 800, psql)
             #expect(try await outbox.record([ada]) == 1)
-            try await psql.execute(
-                "select reset_usage('\(ada)'); select increment_and_check_usage('\(ada)', 640)"
-            )
+            try await psql.execute("select reset_usage('\(ada)'); select increment_and_check_usage('\(ada)', 640)")
             #expect(try await outbox.record([ada]) == 0)
             try await psql.execute("select grant_messages('\(ada)', 100, 'sorry')")
             #expect(try await outbox.record([ada]) == 0)

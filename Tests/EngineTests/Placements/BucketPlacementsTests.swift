@@ -5,9 +5,7 @@ import Testing
 @testable import Engine
 
 /// Workers of tests that connect to none.
-func workers(_ count: Int) -> [BucketPlacements.Node] {
-    (0..<count).map { worker(Int32($0), "worker\($0)") }
-}
+func workers(_ count: Int) -> [BucketPlacements.Node] { (0..<count).map { worker(Int32($0), "worker\($0)") } }
 
 /// A worker with the hosts of its primary and its standbys.
 func worker(_ number: Int32, _ hosts: String...) -> BucketPlacements.Node {

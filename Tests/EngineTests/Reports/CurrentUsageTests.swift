@@ -99,9 +99,7 @@ private struct Change: Sendable, CustomTestStringConvertible {
         ),
         Change(
             "a time zone keeps a day open that had ended in the old one",
-            [
-                daysIn("Asia/Tokyo"), paid, "2026-11-20T14:30:00Z", consume(800), "2026-11-20T15:30:00Z", zone("'UTC'"),
-            ],
+            [daysIn("Asia/Tokyo"), paid, "2026-11-20T14:30:00Z", consume(800), "2026-11-20T15:30:00Z", zone("'UTC'")],
             "2026-11-20 800 800 blocked BLOCKED"
         ),
         Change("messages are granted before the first one", [grant], "trial 0 105 silent ALLOWED"),

@@ -17,9 +17,7 @@ struct ReportQueueTests {
         )
     }
 
-    private func slots(_ completions: [Completion]) -> [UInt64] {
-        completions.map(\.returnAddress.slot)
-    }
+    private func slots(_ completions: [Completion]) -> [UInt64] { completions.map(\.returnAddress.slot) }
 
     private let outcome = Outcome.periodUsages([])
 

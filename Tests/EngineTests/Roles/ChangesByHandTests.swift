@@ -214,10 +214,7 @@ struct ChangesByHandTests {
         #expect(try await changes(database) == 0)
     }
 
-    @Test(
-        "by a function is audited once",
-        arguments: ["headroom_operator", "headroom_service", "none"]
-    )
+    @Test("by a function is audited once", arguments: ["headroom_operator", "headroom_service", "none"])
     func functions(role: String) async throws {
         try await withUsage { database in
             for call in [

@@ -84,9 +84,7 @@ struct EndUserTests {
             #expect(answer["status"] as? String == "ALLOWED")
             #expect(answer["used"] as? Int == 7)
             #expect(answer["remaining"] as? Int == 793)
-            let next = try object(
-                try await client.increment(#"{"p_user_id": "\#(user(1))"}"#, .planAwareWithDefault)
-            )
+            let next = try object(try await client.increment(#"{"p_user_id": "\#(user(1))"}"#, .planAwareWithDefault))
             #expect(next["used"] as? Int == 8)
             let period = try await database.psql.text("to_char(headroom.now() at time zone 'UTC', 'YYYY-MM')") ?? ""
             let legacy = try object(
@@ -113,10 +111,7 @@ struct EndUserTests {
                 for (body, form) in [
                     (#"{"p_user_id": "\#(user(2))", "p_messages": 1}"#, PostgRESTClient.Form.planAware),
                     (#"{"p_user_id": null, "p_messages": 1}"#, .planAware),
-                    (
-                        #"{"p_user_id": "\#(user(2))", "p_billing_period": "trial", "p_limit": 5}"#,
-                        .ownPeriod
-                    ),
+                    (#"{"p_user_id": "\#(user(2))", "p_billing_period": "trial", "p_limit": 5}"#, .ownPeriod),
                 ] {
                     let reply = try await client.increment(body, form)
                     #expect(reply == .refused("42501"), "\(body)")
@@ -143,10 +138,7 @@ struct EndUserTests {
         }
     }
 
-    @Test(
-        "without a sign-in, or with an invalid subject, sees no row and counts nothing",
-        arguments: SignIn.allCases
-    )
+    @Test("without a sign-in, or with an invalid subject, sees no row and counts nothing", arguments: SignIn.allCases)
     func anonymous(signIn: SignIn) async throws {
         for subject in [nil, "", "auth0|1", "x' or true --"] {
             try await withClient(signIn, subject: subject) { client, _ in

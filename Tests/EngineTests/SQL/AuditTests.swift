@@ -6,10 +6,7 @@ import Usage
 
 @Suite("The audit log")
 struct AuditTests {
-
-    private func fresh() async throws -> Session {
-        try await TestDatabase.fresh(at: at("2026-11-10T12:00:00Z")).psql
-    }
+    private func fresh() async throws -> Session { try await TestDatabase.fresh(at: at("2026-11-10T12:00:00Z")).psql }
 
     /// Action, period, before, after and reason of each entry.
     private func log(_ psql: Session, of user: UserID) async throws -> [String] {
@@ -138,9 +135,7 @@ struct AuditTests {
         #expect(trail.dropFirst(2).first?.contains("\"expires_at\": null") == true)
         #expect(trail.dropFirst(2).first?.contains("\"expires_at\": \"2026-12-01T00:00:00") == true)
         #expect(trail.dropFirst(3).filter { $0.hasPrefix("delete|-|") }.count == 2, "subscriber and subscription")
-        #expect(
-            try await log(psql, of: user(2)) == [line("insert", "-", cleared), line("delete", cleared, "-")]
-        )
+        #expect(try await log(psql, of: user(2)) == [line("insert", "-", cleared), line("delete", cleared, "-")])
         let named = "select count(*) from headroom.audit_log where concat(before, after) like '%-4a7e-%'"
         #expect(try await psql.number(named) == 0, "no id is in a column that forgetting does not clear")
     }

@@ -121,13 +121,9 @@ struct DistributableTests {
         .appending(path: "../../../sql").standardizedFileURL
 
     /// A file without its comments.
-    private static func code(_ file: URL) throws -> String {
-        code(try String(contentsOf: file, encoding: .utf8))
-    }
+    private static func code(_ file: URL) throws -> String { code(try String(contentsOf: file, encoding: .utf8)) }
 
-    private static func code(_ sql: String) -> String {
-        sql.replacing(/--[^\n]*/, with: "")
-    }
+    private static func code(_ sql: String) -> String { sql.replacing(/--[^\n]*/, with: "") }
 
     private static func files(in folder: String) throws -> [URL] {
         let found = FileManager.default.enumerator(at: root.appending(path: folder), includingPropertiesForKeys: nil)

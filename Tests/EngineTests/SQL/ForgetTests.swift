@@ -9,9 +9,7 @@ import Usage
 struct ForgetTests {
     private let bob = user(2)
 
-    private func fresh() async throws -> Session {
-        try await TestDatabase.fresh(at: at("2026-11-10T12:00:00Z")).psql
-    }
+    private func fresh() async throws -> Session { try await TestDatabase.fresh(at: at("2026-11-10T12:00:00Z")).psql }
 
     private func moveClock(_ psql: Session, _ instant: String) async throws {
         try await psql.execute("update headroom.test_clock set at = '\(instant)'")
@@ -272,9 +270,6 @@ struct ForgetTests {
                 )
             """
         )
-        #expect(
-            try await psql.text(digest)
-                == "\\xd81f59f656d452ec3bf00b6aa449d284bf33b6dcd973bb1d26b5f31a76452697"
-        )
+        #expect(try await psql.text(digest) == "\\xd81f59f656d452ec3bf00b6aa449d284bf33b6dcd973bb1d26b5f31a76452697")
     }
 }

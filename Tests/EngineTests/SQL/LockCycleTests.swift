@@ -8,9 +8,7 @@ import Usage
 /// the subscriber before the usage (docs/decisions/0003-lock-order.md).
 @Suite("Two sessions that lock the same users")
 struct LockCycleTests {
-    private func countStatement(_ user: UserID) -> String {
-        "select headroom.count_messages('\(user)', 1, 'trial')"
-    }
+    private func countStatement(_ user: UserID) -> String { "select headroom.count_messages('\(user)', 1, 'trial')" }
 
     @Test("a billing event does not insert a later user while it waits for an earlier one")
     func newUser() async throws {
@@ -21,9 +19,7 @@ struct LockCycleTests {
         let notification = try await Session.open(database.conninfo)
         try await batch.execute("begin; \(countStatement(known))")
         let merged: [String: Any & Sendable] = ["kind": "merged", "identities": ["\(known)", "\(new)"]]
-        let second = Task {
-            try await notification.ingest(Event("merge", "2026-11-06", by: ["\(known)"], merged))
-        }
+        let second = Task { try await notification.ingest(Event("merge", "2026-11-06", by: ["\(known)"], merged)) }
         try await database.waitUntilBlocked(1)
         try await batch.execute("\(countStatement(new)); commit")
         #expect(try await second.value["outcome"] == "applied")
@@ -62,9 +58,7 @@ struct LockCycleTests {
         try await engine.running {
             let slots = engine.submit([(granted, .usage), (granted, .consume(1))])
             try await database.waitUntilBlocked(1)
-            try await notification.execute(
-                "select from message_usage where user_id = '\(granted)' for update; commit"
-            )
+            try await notification.execute("select from message_usage where user_id = '\(granted)' for update; commit")
             #expect(try await engine.outcomes(of: slots).map { $0.answer?.snapshot.used } == [0, 1])
         }
         #expect(try await database.psql.number("select sum(message_count) from message_usage") == 1)
@@ -95,9 +89,7 @@ struct LockCycleTests {
                 """
             ) == 1
         }
-        try await notification.execute(
-            "select from message_usage where user_id = '\(granted)' for update; commit"
-        )
+        try await notification.execute("select from message_usage where user_id = '\(granted)' for update; commit")
         try await first.value
         #expect(try await database.psql.number("select message_count from message_usage") == 4)
         #expect(try await database.deadlocks == 0)

@@ -45,9 +45,7 @@ struct MigrationTests {
             """
         )
         _ = try await session.run { try Schema.migrate($0) }
-        let fields = try await session.text(
-            "select increment_and_check_usage('\(user(1))', '2026-11', 100)"
-        )
+        let fields = try await session.text("select increment_and_check_usage('\(user(1))', '2026-11', 100)")
         #expect(fields == #"{"limit": 100, "allowed": true, "remaining": 58, "current_count": 42}"#)
     }
 }

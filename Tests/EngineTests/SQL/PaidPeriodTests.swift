@@ -13,9 +13,7 @@ struct PaidPeriodTests {
         var paidUntil: Instant?
         var instant: Instant
 
-        func expected() -> (start: Instant, end: Instant) {
-            periods.period(at: instant, until: paidUntil)
-        }
+        func expected() -> (start: Instant, end: Instant) { periods.period(at: instant, until: paidUntil) }
     }
 
     private static func request(_ random: inout SeededGenerator) -> Request {

@@ -79,18 +79,12 @@ struct PeriodLabelTests {
         let session = try await Session.open(database.conninfo)
         try await session.execute("set role headroom_user; set request.jwt.claim.sub = '\(ada)'")
         // On the last day of November it is December east of UTC.
-        let known = [
-            "2026-11", "2026-12", "2026-10", "trial", "2026-11-30", "2026-12-01", "2026-W49",
-        ]
-        for label in known {
-            #expect(try await error(label, session) == nil, "\(label)")
-        }
+        let known = ["2026-11", "2026-12", "2026-10", "trial", "2026-11-30", "2026-12-01", "2026-W49"]
+        for label in known { #expect(try await error(label, session) == nil, "\(label)") }
         let others = [
             "2026-09", "2020-01", "2027-01", "open", "made_up", "2026-11-29", "2026-12-02", "2026-W48", "2026-W50",
         ]
-        for label in others {
-            #expect(try await error(label, session) == "22023", "\(label)")
-        }
+        for label in others { #expect(try await error(label, session) == "22023", "\(label)") }
     }
 
     @Test("allows no message that CONSUME would refuse, whichever it is")

@@ -39,9 +39,7 @@ final class CollectingMailbox: Mailbox {
         for (waiter, outcome) in resumed { waiter.resume(returning: outcome) }
     }
 
-    func publish(_ publications: [Publication]) {
-        state.withLock { $0.publications += publications }
-    }
+    func publish(_ publications: [Publication]) { state.withLock { $0.publications += publications } }
 
     /// All publications so far, in order.
     var publications: [Publication] { state.withLock { $0.publications } }
@@ -63,7 +61,5 @@ final class CollectingMailbox: Mailbox {
     }
 
     /// Whether the outcome has arrived and is not awaited yet.
-    func hasOutcome(of slot: UInt64) -> Bool {
-        state.withLock { $0.outcomes[slot] != nil }
-    }
+    func hasOutcome(of slot: UInt64) -> Bool { state.withLock { $0.outcomes[slot] != nil } }
 }

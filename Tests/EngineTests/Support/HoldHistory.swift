@@ -74,9 +74,7 @@ struct HoldHistory {
     private var steps = 0
     private var generator: SeededGenerator
 
-    init(seed: UInt64) {
-        generator = SeededGenerator(seed: seed)
-    }
+    init(seed: UInt64) { generator = SeededGenerator(seed: seed) }
 
     mutating func next() -> Step {
         steps += 1

@@ -17,9 +17,7 @@ enum SQLAnswer {
     ]
 
     static func read(_ sql: String, from session: Session) async throws -> Fields {
-        try await session.run { connection in
-            try rows(sql, Parameters(), connection)[0]
-        }
+        try await session.run { connection in try rows(sql, Parameters(), connection)[0] }
     }
 
     /// - Parameter sql: yields rows of `headroom.answer`.
@@ -44,9 +42,7 @@ enum SQLAnswer {
     }
 
     /// The fields in the order of their names, so that a difference shows the field.
-    static func lines(_ fields: Fields) -> [String] {
-        fields.map { "\($0.key)=\($0.value ?? "null")" }.sorted()
-    }
+    static func lines(_ fields: Fields) -> [String] { fields.map { "\($0.key)=\($0.value ?? "null")" }.sorted() }
 
     /// The fields that `headroom.format_answer` must give for an answer.
     static func fields(of answer: Answer) -> Fields {

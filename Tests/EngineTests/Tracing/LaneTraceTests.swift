@@ -15,9 +15,7 @@ struct LaneTraceTests {
         RequestTraces(tracer, slowTime: slowTime) { "error \($0.code)" }
     }
 
-    private func lane(_ traces: RequestTraces) -> LaneTrace {
-        LaneTrace(traces, lane: 3, requestTimeout: timeout)
-    }
+    private func lane(_ traces: RequestTraces) -> LaneTrace { LaneTrace(traces, lane: 3, requestTimeout: timeout) }
 
     /// - Parameter age: how long ago the request arrived.
     private func request(_ slot: UInt64, _ operation: EngineOperation = .consume(1), age: Duration = .zero) -> Request {
