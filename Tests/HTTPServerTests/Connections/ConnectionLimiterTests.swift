@@ -163,9 +163,7 @@ private struct ConnectionList {
     private var list: [Connection] = []
     private(set) var lastID = 0
 
-    init(limits: ConnectionLimiterStateMachine.Limits) {
-        self.limits = limits
-    }
+    init(limits: ConnectionLimiterStateMachine.Limits) { self.limits = limits }
 
     func count(_ condition: (Connection) -> Bool) -> Int { list.filter(condition).count }
 

@@ -76,9 +76,7 @@ final class EmbeddedPort {
 }
 
 extension EmbeddedChannel {
-    func send(_ text: String) throws {
-        try writeInbound(ByteBuffer(string: text))
-    }
+    func send(_ text: String) throws { try writeInbound(ByteBuffer(string: text)) }
 
     /// The number of requests that have reached Hummingbird.
     func heads() throws -> Int {
@@ -117,9 +115,7 @@ final class EventCounter: ChannelInboundHandler {
     private(set) var count = 0
     private let counts: (Any) -> Bool
 
-    init(where counts: @escaping (Any) -> Bool) {
-        self.counts = counts
-    }
+    init(where counts: @escaping (Any) -> Bool) { self.counts = counts }
 
     func userInboundEventTriggered(context: ChannelHandlerContext, event: Any) {
         if counts(event) { count += 1 }

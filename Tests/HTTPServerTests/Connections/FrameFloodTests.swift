@@ -119,9 +119,7 @@ private struct Peer {
     }
 
     /// The largest buffer of the library's decoder, which says nothing of it.
-    var keptBytes: Int {
-        Mirror(reflecting: library).descendant("frameDecoder").map(Peer.largestBuffer) ?? .max
-    }
+    var keptBytes: Int { Mirror(reflecting: library).descendant("frameDecoder").map(Peer.largestBuffer) ?? .max }
 
     private static func largestBuffer(in value: Any) -> Int {
         if let buffer = value as? ByteBuffer { return buffer.capacity }
@@ -170,9 +168,7 @@ struct FrameFloodTests {
                 #expect(throws: HTTPParserError.self) { try channel.send(malformed) }
             }
             #expect(try channel.heads() == heads)
-            for _ in 0..<10 {
-                try channel.send(String(repeating: "x", count: 4_096))
-            }
+            for _ in 0..<10 { try channel.send(String(repeating: "x", count: 4_096)) }
             #expect(try channel.heads() == 0)
         }
     }

@@ -101,9 +101,7 @@ enum DashboardFixtures {
             age: .zero,
             error: nil
         ),
-        live: LiveFigures(info: [
-            "answers_per_second=1284.3", "latency_p99_us=1840", "queue_depth=3", "database=up",
-        ])
+        live: LiveFigures(info: ["answers_per_second=1284.3", "latency_p99_us=1840", "queue_depth=3", "database=up"])
     )
 
     /// - Parameter ends: the end of the paid time or of the grace period.

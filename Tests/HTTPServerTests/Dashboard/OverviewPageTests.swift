@@ -10,9 +10,7 @@ import Usage
 struct OverviewPageTests {
     private let library: PageLibrary
 
-    init() throws {
-        library = try PageLibrary()
-    }
+    init() throws { library = try PageLibrary() }
 
     private func overview(_ figures: OverviewFigures = DashboardFixtures.overview) -> String {
         library.render(.overview, OverviewPresenter(figures: figures).page(DashboardFixtures.frame("Overview")))
@@ -40,9 +38,7 @@ struct OverviewPageTests {
         var figures = DashboardFixtures.overview
         figures.period = billingPeriod("2026-11")
         let page = overview(figures)
-        for text in ["1,284,091", "11,952", "207", "1.7 %", "10,412"] {
-            #expect(page.contains(text), "\(text)")
-        }
+        for text in ["1,284,091", "11,952", "207", "1.7 %", "10,412"] { #expect(page.contains(text), "\(text)") }
         #expect(page.contains("<option value=\"open\">Open now</option>"))
         #expect(page.contains("<option value=\"2026-11\" selected>November 2026 (this month)</option>"))
     }

@@ -10,9 +10,7 @@ import Usage
 struct PageTests {
     private let library: PageLibrary
 
-    init() throws {
-        library = try PageLibrary()
-    }
+    init() throws { library = try PageLibrary() }
 
     private func overview(_ figures: OverviewFigures = DashboardFixtures.overview) -> String {
         library.render(.overview, OverviewPresenter(figures: figures).page(DashboardFixtures.frame("Overview")))
@@ -72,10 +70,7 @@ struct PageTests {
             library.render(.overview, overview),
             library.render(.user, UserPresenter(figures: figures).page(frame, notices: [notice], actions: actions)),
             library.render(.find, FindPage(frame, input: text, namespace: nil)),
-            library.render(
-                .signIn,
-                SignInPage(frame: frame, error: text, returnPath: text, mayBeSignedIn: true)
-            ),
+            library.render(.signIn, SignInPage(frame: frame, error: text, returnPath: text, mayBeSignedIn: true)),
             library.render(
                 .confirm,
                 ConfirmPage(
@@ -116,10 +111,7 @@ struct PageTests {
                 )
             ),
             library.render(.userList, userList(text)),
-            library.render(
-                .problem,
-                ProblemPage(frame: frame, heading: text, text: text, advice: text)
-            ),
+            library.render(.problem, ProblemPage(frame: frame, heading: text, text: text, advice: text)),
         ]
     }
 
@@ -158,9 +150,7 @@ struct PageTests {
                 if scalar == before { #expect(scalars[index + 1] == "&") }
                 if after.contains(scalar) { #expect(scalars[index - 1] == ";") }
             }
-            for name in ["lt", "gt", "quot", "#39", "amp"] {
-                #expect(page.utf8.contains("\(before)&\(name);".utf8))
-            }
+            for name in ["lt", "gt", "quot", "#39", "amp"] { #expect(page.utf8.contains("\(before)&\(name);".utf8)) }
         }
     }
 

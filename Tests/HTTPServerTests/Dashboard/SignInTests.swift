@@ -52,9 +52,7 @@ struct SignInTests {
         #expect(!other.isValid(signature, of: "form", for: "ann"))
         #expect(!signer.isValid(signer.signature(of: "forman", for: "n"), of: "form", for: "ann"))
         for wrong in ["", "0", String(signature.dropLast()), signature + "0", signature.uppercased()]
-        where wrong != signature {
-            #expect(!signer.isValid(wrong, of: "form", for: "ann"))
-        }
+        where wrong != signature { #expect(!signer.isValid(wrong, of: "form", for: "ann")) }
     }
 
     @Test(
@@ -71,9 +69,7 @@ struct SignInTests {
             ("/dashboard?" + String(repeating: "a", count: 300), "/dashboard"),
         ]
     )
-    func returnPaths(path: String, returnPath: String) {
-        #expect(ReturnPath.validated(path) == returnPath)
-    }
+    func returnPaths(path: String, returnPath: String) { #expect(ReturnPath.validated(path) == returnPath) }
 
     @Test("a form is accepted unless the browser reports another site")
     func origins() {
@@ -110,12 +106,8 @@ struct SignInTests {
             try ActionForm.read(action: "grant", ["messages": " 1,000 ", "reason": " why "])
                 == ActionForm(action: .grant(messages: 1_000), reason: "why")
         )
-        #expect(
-            try ActionForm.read(action: "reset", ["reason": "why"]) == ActionForm(action: .reset, reason: "why")
-        )
-        #expect(
-            try ActionForm.read(action: "forget", ["reason": "why"]) == ActionForm(action: .forget, reason: "why")
-        )
+        #expect(try ActionForm.read(action: "reset", ["reason": "why"]) == ActionForm(action: .reset, reason: "why"))
+        #expect(try ActionForm.read(action: "forget", ["reason": "why"]) == ActionForm(action: .forget, reason: "why"))
         for messages in [nil, "", "0", "1000001", "-1", "1.5", "1e3", "ten", "99999999999999999999"] {
             var fields = ["reason": "why"]
             fields["messages"] = messages

@@ -14,9 +14,7 @@ struct TextTests {
             (-4_200, "-4,200"),
         ]
     )
-    func grouped(number: Int, text: String) {
-        #expect(NumberText.grouped(number) == text)
-    }
+    func grouped(number: Int, text: String) { #expect(NumberText.grouped(number) == text) }
 
     @Test(
         "numbers on an axis are short",
@@ -26,9 +24,7 @@ struct TextTests {
             (3_000_000_000, "3G"),
         ]
     )
-    func compact(number: Int, text: String) {
-        #expect(NumberText.compact(number) == text)
-    }
+    func compact(number: Int, text: String) { #expect(NumberText.compact(number) == text) }
 
     @Test(
         "a share neither 0 nor all never rounds to 0 % or 100 %",
@@ -38,9 +34,7 @@ struct TextTests {
             (999_999, 1_000_000, "> 99.9 %"), (820, 800, "102.5 %"),
         ]
     )
-    func percent(part: Int, whole: Int, text: String) {
-        #expect(NumberText.percent(part, of: whole) == text)
-    }
+    func percent(part: Int, whole: Int, text: String) { #expect(NumberText.percent(part, of: whole) == text) }
 
     @Test(
         "an age has a suitable unit",
@@ -49,9 +43,7 @@ struct TextTests {
             (7_199, "119 min ago"), (7_200, "2 h ago"),
         ]
     )
-    func age(seconds: Int, text: String) {
-        #expect(NumberText.age(.seconds(seconds)) == text)
-    }
+    func age(seconds: Int, text: String) { #expect(NumberText.age(.seconds(seconds)) == text) }
 
     @Test("one is singular")
     func count() {

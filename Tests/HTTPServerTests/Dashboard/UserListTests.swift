@@ -10,9 +10,7 @@ import Usage
 struct UserListTests {
     private let library: PageLibrary
 
-    init() throws {
-        library = try PageLibrary()
-    }
+    init() throws { library = try PageLibrary() }
 
     private func html(_ figures: UserListFigures, page: Int = 1) -> String {
         let page = UserListPresenter(figures: figures, page: page).page(DashboardFixtures.frame("Users"))
@@ -61,13 +59,7 @@ struct UserListTests {
     func numbered() {
         var figures = DashboardFixtures.list(2)
         #expect(!html(figures).contains("November 2026 (2)"))
-        let usage = PeriodUsage(
-            user: user(1),
-            period: billingPeriod("2026-11.2"),
-            used: 5,
-            limit: 800,
-            tier: .silent
-        )
+        let usage = PeriodUsage(user: user(1), period: billingPeriod("2026-11.2"), used: 5, limit: 800, tier: .silent)
         figures.users = .loaded([usage], age: .zero, error: nil)
         #expect(html(figures).contains("</a> <span class=\"muted\">November 2026 (2)</span></th>"))
     }

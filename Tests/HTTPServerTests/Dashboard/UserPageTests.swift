@@ -10,9 +10,7 @@ import Usage
 struct UserPageTests {
     private let library: PageLibrary
 
-    init() throws {
-        library = try PageLibrary()
-    }
+    init() throws { library = try PageLibrary() }
 
     private func html(_ figures: UserFigures = DashboardFixtures.user, mayChange: Bool = true) -> String {
         let page = UserPresenter(figures: figures).page(

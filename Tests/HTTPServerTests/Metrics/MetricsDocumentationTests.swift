@@ -29,9 +29,7 @@ struct MetricsDocumentationTests {
                 metric.kind == .histogram ? ["_bucket", "_sum", "_count"].map { metric.name + $0 } : [metric.name]
             }
         )
-        let paths = [
-            "deploy/grafana/dashboards/headroom.json", "deploy/prometheus/rules.yml", "docs/monitoring.md",
-        ]
+        let paths = ["deploy/grafana/dashboards/headroom.json", "deploy/prometheus/rules.yml", "docs/monitoring.md"]
         for path in paths {
             var count = 0
             for match in try file(path).matches(of: /\b(headroom|process)_[a-z_]+_[a-z]+\b/) {

@@ -14,9 +14,7 @@ struct BodyEncodingTests {
             [.contentEncoding: ""], [.contentType: ";;=; charset"],
         ] as [HTTPFields]
     )
-    func accepted(fields: HTTPFields) {
-        #expect(BodyEncoding.problem(fields) == nil)
-    }
+    func accepted(fields: HTTPFields) { #expect(BodyEncoding.problem(fields) == nil) }
 
     @Test(
         "another declared encoding is refused with what to do",

@@ -11,7 +11,5 @@ struct DateFieldTests {
             (1_709_208_000, "Thu, 29 Feb 2024 12:00:00 GMT"),
         ]
     )
-    func text(second: Int, expected: String) {
-        #expect(DateField.text(second) == expected)
-    }
+    func text(second: Int, expected: String) { #expect(DateField.text(second) == expected) }
 }

@@ -11,9 +11,7 @@ struct HostCheckTests {
             "headroom:6748", "Head-room_2", "dash.internal:6748",
         ]
     )
-    func local(authority: String) {
-        #expect(HostCheck(configuredHost: "Dash.internal").isLocal(authority))
-    }
+    func local(authority: String) { #expect(HostCheck(configuredHost: "Dash.internal").isLocal(authority)) }
 
     @Test(
         "public names and malformed names are not local",
@@ -22,7 +20,5 @@ struct HostCheckTests {
             "evil.", "evil。example", "", ":6748", "[::1", "1:2:3", "a b", nil,
         ]
     )
-    func foreign(authority: String?) {
-        #expect(!HostCheck(configuredHost: "Dash.internal").isLocal(authority))
-    }
+    func foreign(authority: String?) { #expect(!HostCheck(configuredHost: "Dash.internal").isLocal(authority)) }
 }
