@@ -99,9 +99,7 @@ final class SilentListener: Sendable {
     }
 
     /// From now on the port refuses.
-    func stop() {
-        shutdown(descriptor, Int32(SHUT_RDWR))
-    }
+    func stop() { shutdown(descriptor, Int32(SHUT_RDWR)) }
 
     deinit {
         close(descriptor)

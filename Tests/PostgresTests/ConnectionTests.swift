@@ -281,9 +281,7 @@ struct ConnectionTests {
     @Test("an error after a commit does not say that the transaction was rolled back")
     func errorAfterCommit() async throws {
         try await connected { connection in
-            _ = expectError(.connectionLost) {
-                try connection.execute("begin; commit; select 1 / 0", deadline: soon)
-            }
+            _ = expectError(.connectionLost) { try connection.execute("begin; commit; select 1 / 0", deadline: soon) }
             #expect(!connection.isUsable)
         }
     }
@@ -354,9 +352,7 @@ func onOtherThreadOf(_ conninfo: String, _ sql: String) throws {
 struct TestObserver: Sendable {
     let conninfo: String
 
-    init(_ conninfo: String) {
-        self.conninfo = conninfo
-    }
+    init(_ conninfo: String) { self.conninfo = conninfo }
 
     func count(_ table: String) async throws -> Int64 {
         try await onThread {

@@ -47,9 +47,7 @@ struct DefinitionTests {
     }
 
     private func number(_ conninfo: String, _ sql: String) async throws -> Int {
-        try await perform(conninfo) {
-            Int(try $0.query("SELECT \(sql)", deadline: .now + waitLimit).int32(0, 0))
-        }
+        try await perform(conninfo) { Int(try $0.query("SELECT \(sql)", deadline: .now + waitLimit).int32(0, 0)) }
     }
 
     @Test("all definitions are applied again if one has changed") func changed() async throws {

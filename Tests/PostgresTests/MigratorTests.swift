@@ -179,9 +179,7 @@ struct MigratorTests {
         #expect(try await status(conninfo).map { $0.state == .pending } == [false, true])
         _ = try await migrate(conninfo)
         try await require(Self.both)
-        let newer = await #expect(throws: MigrationError.self) {
-            try await require(Self.migrator([Self.first]))
-        }
+        let newer = await #expect(throws: MigrationError.self) { try await require(Self.migrator([Self.first])) }
         #expect(newer?.code == .databaseNewer)
         let other = Migration(number: 2, name: "names", sql: "SELECT 1;\n")
         let changed = await #expect(throws: MigrationError.self) {

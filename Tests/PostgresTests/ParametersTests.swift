@@ -104,9 +104,7 @@ struct ParametersTests {
             parameters.appendTimestamps(count: 3) { [0, nil, .max][$0] }
             parameters.appendBools(count: 2) { $0 == 1 }
         }
-        #expect(
-            result.text(0, 0) == "{00000000-0000-0000-0000-000000000000,00000000-0000-0000-0000-000000000001}"
-        )
+        #expect(result.text(0, 0) == "{00000000-0000-0000-0000-000000000000,00000000-0000-0000-0000-000000000001}")
         #expect(result.text(0, 1) == "{0,5000000000,10000000000}")
         #expect(result.text(0, 2) == "{-1,0}")
         #expect(result.text(0, 3) == "{a,NULL,\"\",\"ü,\\\"\"}")

@@ -315,7 +315,5 @@ private final class ConnectionBox: @unchecked Sendable {
         self.connection = connection
     }
 
-    func close() {
-        connection.close()
-    }
+    func close() { connection.close() }
 }

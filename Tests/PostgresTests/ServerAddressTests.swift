@@ -3,17 +3,13 @@ import Testing
 @testable import Postgres
 
 @Suite struct ServerAddressTests {
-    @Test(arguments: [
-        ("w1:5433", "w1:5433"), ("w1", "w1:5432"), ("10.0.0.7:1", "10.0.0.7:1"),
-    ])
+    @Test(arguments: [("w1:5433", "w1:5433"), ("w1", "w1:5432"), ("10.0.0.7:1", "10.0.0.7:1")])
     func anAddressIsAHostAndAPort(text: String, address: String) {
         #expect(ServerAddress(text)?.description == address)
     }
 
     @Test(arguments: ["", ":5432", "w1:", "w1:port", "w1:0", "w1:65536", "/run/postgresql", "/run/postgresql:5432"])
-    func otherTextsAreNone(text: String) {
-        #expect(ServerAddress(text) == nil)
-    }
+    func otherTextsAreNone(text: String) { #expect(ServerAddress(text) == nil) }
 
     @Test(arguments: [
         ("postgresql://u:p@w1:5433/chat", "w1:5433"), ("host=w1 dbname=chat", "w1:5432"),
