@@ -17,13 +17,9 @@ public final class RecordingLog: Sendable {
 
     public var events: [Event] { recorded.withLock { $0 } }
 
-    public func messages(_ level: Logger.Level) -> [String] {
-        events.filter { $0.level == level }.map(\.message)
-    }
+    public func messages(_ level: Logger.Level) -> [String] { events.filter { $0.level == level }.map(\.message) }
 
-    public func count(of message: String) -> Int {
-        events.count { $0.message == message }
-    }
+    public func count(of message: String) -> Int { events.count { $0.message == message } }
 
     /// All events as the text of a log file.
     public var text: String { events.map(\.description).joined(separator: "\n") }
@@ -42,9 +38,7 @@ public final class RecordingLog: Sendable {
 
         func log(event: LogEvent) {
             let text = "\(metadata.merging(event.metadata ?? [:]) { _, own in own })"
-            log.recorded.withLock {
-                $0.append(Event(level: event.level, message: "\(event.message)", metadata: text))
-            }
+            log.recorded.withLock { $0.append(Event(level: event.level, message: "\(event.message)", metadata: text)) }
         }
     }
 }

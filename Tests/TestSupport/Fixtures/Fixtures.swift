@@ -11,9 +11,7 @@ public func billingPeriod(_ label: String) -> BillingPeriod {
     return period
 }
 
-public func messageKey(_ text: String) -> MessageKey {
-    MessageKey(validated: text)
-}
+public func messageKey(_ text: String) -> MessageKey { MessageKey(validated: text) }
 
 /// Users 0, 1, 2 … in ascending order.
 public func user(_ number: UInt64) -> UserID {

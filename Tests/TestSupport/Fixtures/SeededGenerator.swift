@@ -10,14 +10,10 @@ public struct SeededGenerator: RandomNumberGenerator, Sendable {
     /// Fixed seeds and a random one, as arguments of a test: a failure prints its seed.
     ///
     /// The environment variable `HEADROOM_TEST_SEEDS` replaces all of them: `7`, or `100-199`.
-    public static func seeds(always: [UInt64]) -> [UInt64] {
-        chosen ?? always + [.random(in: 1_000 ... .max)]
-    }
+    public static func seeds(always: [UInt64]) -> [UInt64] { chosen ?? always + [.random(in: 1_000 ... .max)] }
 
     /// The seed of a test that uses one seed and prints it.
-    public static func newSeed() -> UInt64 {
-        chosen?.first ?? .random(in: 1_000 ... .max)
-    }
+    public static func newSeed() -> UInt64 { chosen?.first ?? .random(in: 1_000 ... .max) }
 
     private static let chosen: [UInt64]? = {
         guard let text = ProcessInfo.processInfo.environment["HEADROOM_TEST_SEEDS"] else { return nil }
@@ -30,9 +26,7 @@ public struct SeededGenerator: RandomNumberGenerator, Sendable {
 
     private var state: UInt64
 
-    public init(seed: UInt64) {
-        state = seed
-    }
+    public init(seed: UInt64) { state = seed }
 
     public mutating func next() -> UInt64 {
         state &+= 0x9e37_79b9_7f4a_7c15
@@ -46,7 +40,5 @@ public struct SeededGenerator: RandomNumberGenerator, Sendable {
         choices[Int.random(in: choices.indices, using: &self)]
     }
 
-    public mutating func chance(_ percent: Int) -> Bool {
-        Int.random(in: 0..<100, using: &self) < percent
-    }
+    public mutating func chance(_ percent: Int) -> Bool { Int.random(in: 0..<100, using: &self) < percent }
 }

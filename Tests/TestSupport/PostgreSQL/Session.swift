@@ -48,9 +48,7 @@ public final class Session: @unchecked Sendable {
         }
     }
 
-    public func number(_ sql: String) async throws -> Int? {
-        try await text(sql).flatMap { Int($0) }
-    }
+    public func number(_ sql: String) async throws -> Int? { try await text(sql).flatMap { Int($0) } }
 
     /// The rows of a query as text, with bars between the columns; nulls are left out.
     public func rows(_ sql: String) async throws -> [String] {

@@ -60,11 +60,7 @@ public struct TestDatabase: Sendable {
         try await psql.run { connection in
             var parameters = Parameters()
             parameters.append(timestamptz: instant.microsecondsSince1970)
-            _ = try connection.query(
-                "update headroom.test_clock set at = $1",
-                parameters,
-                deadline: .now + waitLimit
-            )
+            _ = try connection.query("update headroom.test_clock set at = $1", parameters, deadline: .now + waitLimit)
         }
     }
 

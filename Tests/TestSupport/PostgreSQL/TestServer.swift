@@ -8,14 +8,10 @@ public enum TestServer {
     /// Starts the server at the first call.
     ///
     /// - Returns: the connection string of the database `headroom`.
-    public static func shared() async throws -> String {
-        try await start.value.running.conninfo
-    }
+    public static func shared() async throws -> String { try await start.value.running.conninfo }
 
     /// Creates an empty database in the shared server, and returns its connection string.
-    public static func emptyDatabase() async throws -> String {
-        try await conninfo(of: createDatabase())
-    }
+    public static func emptyDatabase() async throws -> String { try await conninfo(of: createDatabase()) }
 
     /// Creates a database with the present schema, and returns its connection string. It is a copy of a template,
     /// because migrating takes longer.

@@ -39,12 +39,7 @@ struct ProxiedConnection {
     }
 
     /// - Parameter armed: the cut that a test has armed; nil afterwards if this connection was cut.
-    mutating func received(
-        _ bytes: ByteBuffer,
-        from end: End,
-        armed: inout Proxy.Cut?,
-        now: NIODeadline
-    ) -> Action {
+    mutating func received(_ bytes: ByteBuffer, from end: End, armed: inout Proxy.Cut?, now: NIODeadline) -> Action {
         if end == .server, droppedReply != nil {
             return Action(closes: droppedReply?.isReady(after: bytes) == true ? [.client, .server] : [])
         }

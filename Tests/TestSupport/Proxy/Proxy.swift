@@ -235,15 +235,9 @@ private final class Receiver: ChannelInboundHandler {
 
     private let receive: (ByteBuffer) -> Void
 
-    init(_ receive: @escaping (ByteBuffer) -> Void) {
-        self.receive = receive
-    }
+    init(_ receive: @escaping (ByteBuffer) -> Void) { self.receive = receive }
 
-    func channelRead(context: ChannelHandlerContext, data: NIOAny) {
-        receive(unwrapInboundIn(data))
-    }
+    func channelRead(context: ChannelHandlerContext, data: NIOAny) { receive(unwrapInboundIn(data)) }
 
-    func errorCaught(context: ChannelHandlerContext, error: any Error) {
-        context.close(promise: nil)
-    }
+    func errorCaught(context: ChannelHandlerContext, error: any Error) { context.close(promise: nil) }
 }

@@ -2,9 +2,7 @@ import Foundation
 
 /// The URL of a program of this package that was built with the tests: in the folder of the environment variable
 /// HEADROOM_TEST_BINARIES, else beside the test bundle, so that tests of a release build start the release build.
-public func builtProgram(_ name: String) -> URL {
-    programFolder.appending(path: name)
-}
+public func builtProgram(_ name: String) -> URL { programFolder.appending(path: name) }
 
 private let programFolder: URL = {
     if let folder = ProcessInfo.processInfo.environment["HEADROOM_TEST_BINARIES"], !folder.isEmpty {
