@@ -161,8 +161,6 @@ struct SubscriptionTests {
     private final class ClosingHandler: ChannelInboundHandler, Sendable {
         typealias InboundIn = ByteBuffer
 
-        func channelRead(context: ChannelHandlerContext, data: NIOAny) {
-            context.close(promise: nil)
-        }
+        func channelRead(context: ChannelHandlerContext, data: NIOAny) { context.close(promise: nil) }
     }
 }

@@ -123,7 +123,5 @@ struct UsageTests {
     }
 
     @Test("The sentence for allow is the service's own")
-    func offlineMessage() {
-        #expect(UnreachablePolicy.allow.offlineMessage == Phrase(.uncounted).text)
-    }
+    func offlineMessage() { #expect(UnreachablePolicy.allow.offlineMessage == Phrase(.uncounted).text) }
 }

@@ -18,9 +18,7 @@ struct ClientTokenTests {
             "", "\n", " ", "two words", "a\tb", "a\n\n", "a\nb", "é", "a\u{7F}", String(repeating: "x", count: 257),
         ]
     )
-    func malformed(text: String) {
-        #expect(throws: ClientToken.Malformed.self) { try ClientToken(text) }
-    }
+    func malformed(text: String) { #expect(throws: ClientToken.Malformed.self) { try ClientToken(text) } }
 
     @Test("is not shown by printing or dumping it, or a value that contains it")
     func secrecy() throws {

@@ -20,9 +20,7 @@ struct LineReplyHandlerTests {
         return promise.futureResult
     }
 
-    private func receive(_ text: String) throws {
-        try channel.writeInbound(ByteBuffer(string: text))
-    }
+    private func receive(_ text: String) throws { try channel.writeInbound(ByteBuffer(string: text)) }
 
     @Test("are lines and lists, in the order of the requests")
     func order() throws {
@@ -42,9 +40,7 @@ struct LineReplyHandlerTests {
     func refusal(isSentFirst: Bool, isReset: Bool) throws {
         let early = isSentFirst ? request() : nil
         try receive("-OVERLOADED retry_ms=1000 too many connections\r\n")
-        if let early {
-            #expect(try early.wait().isError)
-        }
+        if let early { #expect(try early.wait().isError) }
         let late = request()
         // The write of the request fails if the service has closed the connection.
         if isReset { channel.pipeline.fireErrorCaught(ChannelError.ioOnClosedChannel) }

@@ -16,9 +16,7 @@ extension BadInput {
         BadInput("CR between tokens", "PING\rPING\n", .failure(.badArg)),
     ]
 
-    private static func echo(totalBytes: Int) -> String {
-        "ECHO " + String(repeating: "x", count: totalBytes - 5)
-    }
+    private static func echo(totalBytes: Int) -> String { "ECHO " + String(repeating: "x", count: totalBytes - 5) }
 
     static let sizes = [
         BadInput("exactly the limit", echo(totalBytes: 1_024) + "\n", .command(echoed(1_019))),
@@ -33,11 +31,7 @@ extension BadInput {
         BadInput("limit + 1, no end", echo(totalBytes: 1_025), .fatal(.tooLong)),
         BadInput("limit + 1, CR but no LF", echo(totalBytes: 1_024) + "\rx", .fatal(.tooLong)),
         BadInput("limit + 1 of spaces", String(repeating: " ", count: 1_025) + "\n", .fatal(.tooLong)),
-        BadInput(
-            "limit + 1, array",
-            arrayRequest(["ECHO", String(repeating: "x", count: 1_020)]),
-            .fatal(.tooLong)
-        ),
+        BadInput("limit + 1, array", arrayRequest(["ECHO", String(repeating: "x", count: 1_020)]), .fatal(.tooLong)),
         BadInput("limit + 1 in one element", "*1\r\n$1025\r\n", .fatal(.tooLong)),
         BadInput("4 KiB without LF", String(repeating: "x", count: 4_096), .fatal(.tooLong)),
         BadInput("16 tokens", "INFO" + String(repeating: " a", count: 15) + "\n", .command(.info)),

@@ -25,9 +25,7 @@ struct BadInput: Sendable, CustomTestStringConvertible {
         self.outcome = outcome
     }
 
-    init(_ name: String, _ text: String, _ outcome: Outcome) {
-        self.init(name, Array(text.utf8), outcome)
-    }
+    init(_ name: String, _ text: String, _ outcome: Outcome) { self.init(name, Array(text.utf8), outcome) }
 
     /// A line that is decoded as an error with `code`. The line is also the name of the test case.
     static func line(_ line: String, _ code: ReplyError.Code = .badArg) -> BadInput {
@@ -44,9 +42,7 @@ struct BadInputTests {
         + BadInput.arrays
 
     @Test("is decoded as expected in one read", arguments: all)
-    func whole(_ input: BadInput) {
-        check(decode(input.bytes), input)
-    }
+    func whole(_ input: BadInput) { check(decode(input.bytes), input) }
 
     @Test("is decoded alike in one read, in two reads split anywhere, and byte by byte", arguments: all)
     func split(_ input: BadInput) {
@@ -66,9 +62,7 @@ struct BadInputTests {
             #expect(requests == decodeByteByByte(before + input.bytes + after))
             #expect(requests.first == .command(.ping(text: "before")))
             requests.removeFirst()
-            if requests.last?.isFatal != true {
-                #expect(requests.popLast() == .command(.ping(text: "after")))
-            }
+            if requests.last?.isFatal != true { #expect(requests.popLast() == .command(.ping(text: "after"))) }
             check(requests, input)
         }
     }

@@ -17,9 +17,7 @@ struct FieldLineTests {
 
     @Test("The line end and all fields are optional")
     func bare() {
-        for text in ["+OK", "+OK\n", "+OK\r\n"] {
-            #expect(FieldLine(text) == FieldLine(status: "OK", fields: []))
-        }
+        for text in ["+OK", "+OK\n", "+OK\r\n"] { #expect(FieldLine(text) == FieldLine(status: "OK", fields: [])) }
     }
 
     @Test(
@@ -30,7 +28,5 @@ struct FieldLineTests {
             "+OK A=1",
         ]
     )
-    func refused(text: String) {
-        #expect(FieldLine(text) == nil)
-    }
+    func refused(text: String) { #expect(FieldLine(text) == nil) }
 }

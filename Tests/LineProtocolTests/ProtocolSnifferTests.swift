@@ -37,9 +37,7 @@ struct ProtocolSnifferTests {
     }
 
     @Test("Empty lines before another protocol do not hide it")
-    func afterEmptyLines() {
-        #expect(decode("\r\n\nGET / HTTP/1.1\r\n").map(\.code) == [.protocol])
-    }
+    func afterEmptyLines() { #expect(decode("\r\n\nGET / HTTP/1.1\r\n").map(\.code) == [.protocol]) }
 
     @Test("After the first request the same bytes are an ordinary bad line", arguments: otherProtocols)
     func later(name: String, bytes: [UInt8]) {

@@ -155,9 +155,7 @@ struct ReceivedReplyTests {
             "+ALLOWED user=\(userText) degraded=2\r\n", "+ALLOWED user=\(userText) degraded=yes\r\n",
         ]
     )
-    func malformed(text: String) {
-        #expect(throws: MalformedReply.self) { try ReceivedReplyTests.receive(text) }
-    }
+    func malformed(text: String) { #expect(throws: MalformedReply.self) { try ReceivedReplyTests.receive(text) } }
 
     @Test(
         "A yes that is not 1, and an incomplete window, are refused",

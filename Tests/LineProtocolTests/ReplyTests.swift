@@ -25,9 +25,7 @@ struct ReplyTests {
     ]
 
     @Test("Each reply is encoded in the protocol's format and ends with CRLF", arguments: replies)
-    func encoding(reply: Reply, text: String) {
-        #expect(encoded(reply) == text)
-    }
+    func encoding(reply: Reply, text: String) { #expect(encoded(reply) == text) }
 
     @Test("A history has a line per period, in the order given")
     func history() {
@@ -106,9 +104,7 @@ struct ReplyTests {
     }
 
     @Test("A verb's syntax shows as many options as the verb accepts", arguments: Verb.allCases)
-    func options(verb: Verb) {
-        #expect(verb.definition.options.count == verb.syntax.count { $0 == "=" })
-    }
+    func options(verb: Verb) { #expect(verb.definition.options.count == verb.syntax.count { $0 == "=" }) }
 
     @Test("Every error code states its meaning and whether a retry helps", arguments: ReplyError.Code.allCases)
     func codes(code: ReplyError.Code) {

@@ -24,10 +24,7 @@ struct RequestFormTests {
         ("CONSUME \(userText)", .consume(user: user, messages: 1)),
         ("consume \(userText.uppercased()) 25", .consume(user: user, messages: 25)),
         ("CONSUME \(userText) 1000000", .consume(user: user, messages: 1_000_000)),
-        (
-            "CONSUME \(userText) KEY=m-1=x",
-            .consume(user: user, messages: 1, key: "m-1=x")
-        ),
+        ("CONSUME \(userText) KEY=m-1=x", .consume(user: user, messages: 1, key: "m-1=x")),
         (
             "CONSUME \(userText) 2 key=\(longestKey)",
             .consume(user: user, messages: 2, key: MessageKey(validated: longestKey))
@@ -208,9 +205,7 @@ struct RequestFormTests {
             "CLIENT ID 7", "CLIENT SETINFO LIB-SIZE 7", "CLIENT SETINFO LIB-NAME", "CLIENT NO-EVICT", "COMMAND GETKEYS",
         ]
     )
-    func unknownSubcommands(line: String) {
-        #expect(decode(line + "\n").map(\.code) == [.err])
-    }
+    func unknownSubcommands(line: String) { #expect(decode(line + "\n").map(\.code) == [.err]) }
 
     @Test("A client's name has no spaces, as in Redis", arguments: ["a b", "a\u{E9}"])
     func clientNames(name: String) {
@@ -219,9 +214,7 @@ struct RequestFormTests {
     }
 
     @Test("HELLO with a version that does not exist is -NOPROTO", arguments: [0, 1, 4, 99])
-    func versions(version: Int) {
-        #expect(decode("HELLO \(version) SETNAME x\n").map(\.code) == [.noProto])
-    }
+    func versions(version: Int) { #expect(decode("HELLO \(version) SETNAME x\n").map(\.code) == [.noProto]) }
 
     @Test("Pipelined requests are decoded in order, in either framing")
     func pipelined() {

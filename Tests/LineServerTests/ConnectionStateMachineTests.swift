@@ -10,10 +10,7 @@ import Usage
 
 @Suite("A connection's state machine")
 struct ConnectionStateMachineTests {
-    private let dependencies = ConnectionStateMachine.Dependencies(
-        serverVersion: "1.2.3",
-        info: { ["version=1.2.3"] }
-    )
+    private let dependencies = ConnectionStateMachine.Dependencies(serverVersion: "1.2.3", info: { ["version=1.2.3"] })
 
     private func machine(slots: Int = 100, allows: Bool = false) -> ConnectionStateMachine {
         ConnectionStateMachine(

@@ -14,9 +14,7 @@ import Testing
 struct LingeringTests {
     private let address: SocketAddress
 
-    init() throws {
-        address = try SocketAddress(ipAddress: "127.0.0.1", port: 1)
-    }
+    init() throws { address = try SocketAddress(ipAddress: "127.0.0.1", port: 1) }
 
     /// The connection group of a service that accepts so many connections.
     private func makeGroup(connectionsMaximum: Int = 9) throws -> (ConnectionGroup, ConnectionLimits, EmbeddedEventLoop)

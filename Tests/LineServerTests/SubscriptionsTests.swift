@@ -60,9 +60,7 @@ struct SubscriptionsTests {
         "\(mark)3\r\n$\(kind.utf8.count)\r\n\(kind)\r\n$42\r\nusage:\(user)\r\n:\(count)\r\n"
     }
 
-    private func answer(_ user: UserID, used: Int) -> Answer {
-        UsageSnapshot.paid(used: used).usage(of: user)
-    }
+    private func answer(_ user: UserID, used: Int) -> Answer { UsageSnapshot.paid(used: used).usage(of: user) }
 
     private func message(_ user: UserID, used: Int, version: Int = 2) -> String {
         var buffer = ByteBuffer()

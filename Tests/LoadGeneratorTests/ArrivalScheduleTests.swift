@@ -43,13 +43,7 @@ struct ArrivalScheduleTests {
 
     @Test("The gaps of Poisson arrivals are exponential", arguments: [1, 2])
     func poisson(workers: Int) {
-        let schedule = ArrivalSchedule(
-            .poisson,
-            rate: 1_000,
-            start: 5_000,
-            of: workers,
-            random: SeededRandom(seed: 3)
-        )
+        let schedule = ArrivalSchedule(.poisson, rate: 1_000, start: 5_000, of: workers, random: SeededRandom(seed: 3))
         let dues = dues(schedule, count: 200_001)
         #expect(dues[0] > 5_000)
         let mean = 1e6 * Double(workers)

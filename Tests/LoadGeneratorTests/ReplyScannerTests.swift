@@ -37,9 +37,7 @@ struct ReplyScannerTests {
     }
 
     @Test("Replies are classified by their outermost element and first word")
-    func kinds() throws {
-        #expect(try scan(Self.stream) == Self.replies)
-    }
+    func kinds() throws { #expect(try scan(Self.stream) == Self.replies) }
 
     @Test("The replies are the same wherever the stream is cut in two")
     func twoPieces() throws {

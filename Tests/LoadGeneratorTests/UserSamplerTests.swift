@@ -56,17 +56,13 @@ struct UserSamplerTests {
     }
 
     @Test("The distribution of one draws one user only")
-    func one() {
-        #expect(counts(.one, users: 3, draws: 1_000) == [1_000, 0, 0])
-    }
+    func one() { #expect(counts(.one, users: 3, draws: 1_000) == [1_000, 0, 0]) }
 
     @Test(
         "Users are within the range, also with a single user",
         arguments: [Distribution.uniform, .zipf(exponent: 1), .one]
     )
-    func singleUser(_ distribution: Distribution) {
-        #expect(counts(distribution, users: 1, draws: 100) == [100])
-    }
+    func singleUser(_ distribution: Distribution) { #expect(counts(distribution, users: 1, draws: 100) == [100]) }
 
     @Test("The same seed draws the same users, and another seed others")
     func seeds() {

@@ -13,17 +13,11 @@ struct NearestNameTests {
             ("Report", "report"), ("reprot", "report"), ("event", "events"), ("migrat", "migrate"), ("mig", "migrate"),
         ]
     )
-    func closeWord(_ word: String, _ expected: String) {
-        #expect(nearestName(to: word, among: names) == expected)
-    }
+    func closeWord(_ word: String, _ expected: String) { #expect(nearestName(to: word, among: names) == expected) }
 
     @Test("is nil if no name is close", arguments: ["", "x", "consume", "dashboard", "7f1c0a52"])
-    func unknownWord(_ word: String) {
-        #expect(nearestName(to: word, among: names) == nil)
-    }
+    func unknownWord(_ word: String) { #expect(nearestName(to: word, among: names) == nil) }
 
     @Test("is nil without names")
-    func noNames() {
-        #expect(nearestName(to: "status", among: []) == nil)
-    }
+    func noNames() { #expect(nearestName(to: "status", among: []) == nil) }
 }

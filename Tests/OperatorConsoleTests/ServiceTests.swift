@@ -77,9 +77,7 @@ struct ServiceTests {
     }
 
     @Test("an answer without a version is refused", arguments: [[], ["HTTP/1.1 400 Bad Request"], ["+PONG"]])
-    func strangers(_ lines: [String]) {
-        #expect(throws: UnexpectedReply.self) { try ServiceInfo(lines: lines) }
-    }
+    func strangers(_ lines: [String]) { #expect(throws: UnexpectedReply.self) { try ServiceInfo(lines: lines) } }
 
     @Test("the database is reached unless it is reported down", arguments: ["up", "degraded", "down"])
     func reached(_ word: String) throws {

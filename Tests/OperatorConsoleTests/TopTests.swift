@@ -107,12 +107,7 @@ struct TopTests {
 
     @Test("problems are highlighted, and the last line says how to quit")
     func emphasis() throws {
-        let sample = TopSample(
-            try info(["database": "down"]),
-            after: nil,
-            busiest: try busiest(),
-            target: "here:1"
-        )
+        let sample = TopSample(try info(["database": "down"]), after: nil, busiest: try busiest(), target: "here:1")
         let lines = sample.screen(width: 200, height: 50, problem: "cannot be reached", footer: "q quits")
         #expect(lines.first?.emphasis == .alarm)
         #expect(lines.contains(ScreenLine(text: "cannot be reached", emphasis: .alarm)))

@@ -50,9 +50,7 @@ struct ConnectionCounterTests {
     }
 
     @Test("does not wait when there are no connections")
-    func alreadyEmpty() async {
-        await ConnectionCounter().waitUntilEmpty(timeout: .seconds(86_400))
-    }
+    func alreadyEmpty() async { await ConnectionCounter().waitUntilEmpty(timeout: .seconds(86_400)) }
 
     @Test("waits until the last connection is closed")
     func emptying() async {

@@ -24,7 +24,5 @@ struct ListenAddressTests {
             "[::1]6747", "host: 1", "host:1 ", "host:0x10",
         ]
     )
-    func bad(text: String) {
-        #expect(ListenAddress(text) == nil)
-    }
+    func bad(text: String) { #expect(ListenAddress(text) == nil) }
 }

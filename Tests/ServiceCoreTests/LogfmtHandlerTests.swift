@@ -27,9 +27,7 @@ struct LogfmtHandlerTests {
             ("Größe", "\"Größe\""), ("ok — 👍", "\"ok — 👍\""),
         ]
     )
-    func quoting(value: String, expected: String) {
-        #expect(LogfmtHandler.quoted(value) == expected)
-    }
+    func quoting(value: String, expected: String) { #expect(LogfmtHandler.quoted(value) == expected) }
 
     @Test(
         "escapes characters that could end the line, move the cursor or change the direction of text",
@@ -40,9 +38,7 @@ struct LogfmtHandlerTests {
             ("\u{FEFF}", #"\u{feff}"#), ("\u{200B}", #"\u{200b}"#),
         ]
     )
-    func escaping(value: String, expected: String) {
-        #expect(LogfmtHandler.quoted(value) == "\"\(expected)\"")
-    }
+    func escaping(value: String, expected: String) { #expect(LogfmtHandler.quoted(value) == "\"\(expected)\"") }
 
     @Test("has no control character, whatever is logged")
     func controlCharacters() {

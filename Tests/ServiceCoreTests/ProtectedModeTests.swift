@@ -32,9 +32,7 @@ struct ProtectedModeTests {
         "allows loopback addresses without TLS and tokens",
         arguments: ["127.0.0.1", "127.0.0.2", "127.255.255.255", "::1", "::ffff:127.0.0.1", "localhost"]
     )
-    func loopback(host: String) throws {
-        #expect(!isRefused(host))
-    }
+    func loopback(host: String) throws { #expect(!isRefused(host)) }
 
     @Test(
         "refuses any other address without TLS and tokens",
@@ -44,9 +42,7 @@ struct ProtectedModeTests {
             "2001:db8::7f00:1", "::ffff:10.0.0.1", "::127.0.0.1", "0127.0.0.1",
         ]
     )
-    func reachable(host: String) {
-        #expect(isRefused(host))
-    }
+    func reachable(host: String) { #expect(isRefused(host)) }
 
     @Test("refuses a name when any of its addresses is not loopback")
     func names() {

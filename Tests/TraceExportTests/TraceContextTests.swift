@@ -33,9 +33,7 @@ struct TraceContextTests {
             "00_\(id)_\(span)_01", "00-\(id)-\(span)-01 ", "cc-\(id)-\(span)-01more",
         ]
     )
-    func bad(traceparent: String) {
-        #expect(TraceContext(traceparent: traceparent, tracestate: nil) == nil)
-    }
+    func bad(traceparent: String) { #expect(TraceContext(traceparent: traceparent, tracestate: nil) == nil) }
 
     @Test("pass on what other vendors added, up to 512 bytes")
     func state() {

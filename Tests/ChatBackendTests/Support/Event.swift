@@ -30,9 +30,7 @@ struct EventReader {
     private var chunks: HTTPClientResponse.Body.AsyncIterator
     private var text = ""
 
-    init(_ response: HTTPClientResponse) {
-        chunks = response.body.makeAsyncIterator()
-    }
+    init(_ response: HTTPClientResponse) { chunks = response.body.makeAsyncIterator() }
 
     /// - Returns: nil at the end of the stream. Comments and `retry` are skipped.
     mutating func next() async throws -> Event? {

@@ -60,9 +60,7 @@ final class RunningChat: Sendable {
         }
     }
 
-    func shutDown() async {
-        await services.triggerGracefulShutdown()
-    }
+    func shutDown() async { await services.triggerGracefulShutdown() }
 
     func get(_ path: String) async throws -> HTTPClientResponse {
         try await HTTPClient.shared.execute(HTTPClientRequest(url: address + path), timeout: TimeAmount(waitLimit))
@@ -84,9 +82,7 @@ final class RunningChat: Sendable {
     }
 
     /// The stream of an open page.
-    func changes(_ user: UserID) async throws -> EventReader {
-        EventReader(try await get("/users/\(user)/changes"))
-    }
+    func changes(_ user: UserID) async throws -> EventReader { EventReader(try await get("/users/\(user)/changes")) }
 
     /// Requests a change of the subscription.
     func change(_ user: UserID, _ action: String, plan: String? = nil) async throws -> HTTPClientResponse {
@@ -100,9 +96,7 @@ final class RunningChat: Sendable {
     }
 
     /// How many messages and answers the conversation has.
-    func messageCount(_ user: UserID) async throws -> Int {
-        (try await page(user)["messages"] as? [Any])?.count ?? -1
-    }
+    func messageCount(_ user: UserID) async throws -> Int { (try await page(user)["messages"] as? [Any])?.count ?? -1 }
 
     /// The model's question of this number, counted from 0.
     func question(_ number: Int = 0) async throws -> ManualModel.Question {
@@ -123,9 +117,7 @@ extension ServiceProcess {
         try await HeadroomClient.with(self) { try await body($0) }
     }
 
-    func usage(of user: UserID) async throws -> UsageStatus {
-        try await request { try await $0.usage(of: user) }
-    }
+    func usage(of user: UserID) async throws -> UsageStatus { try await request { try await $0.usage(of: user) } }
 
     /// A new user on a plan.
     func user(_ plan: String = "paid") async throws -> UserID {

@@ -11,10 +11,7 @@ struct RetryStateMachineTests {
 
     private static func at(_ milliseconds: Int64) -> NIODeadline { .uptimeNanoseconds(0) + .milliseconds(milliseconds) }
 
-    private static func machine(
-        _ repeatability: Repeatability,
-        hasCredentials: Bool = false
-    ) -> RetryStateMachine {
+    private static func machine(_ repeatability: Repeatability, hasCredentials: Bool = false) -> RetryStateMachine {
         RetryStateMachine(
             repeatability,
             key: "k",

@@ -49,9 +49,7 @@ struct HoldTests {
         let service = try await ServiceProcess.start()
         try await HeadroomClient.with(service) { client in
             let user = UserID.random
-            await #expect(throws: ModelFailed.self) {
-                try await client.withHold(user) { _ in throw ModelFailed() }
-            }
+            await #expect(throws: ModelFailed.self) { try await client.withHold(user) { _ in throw ModelFailed() } }
             let status = try await client.usage(of: user)
             #expect(status.used == 0 && status.held == 0)
         }
@@ -211,9 +209,7 @@ struct HoldTests {
         let completed = try await HeadroomClient.with(service) { client in
             _ = try await client.usage(of: user)
             service.pause(true)
-            let tasks = (0..<20).map { _ in
-                Task { try await client.withHold(user, ttl: .seconds(3_600)) { $0.key } }
-            }
+            let tasks = (0..<20).map { _ in Task { try await client.withHold(user, ttl: .seconds(3_600)) { $0.key } } }
             for task in tasks.prefix(10) { task.cancel() }
             service.pause(false)
             var completed = 0

@@ -61,9 +61,7 @@ struct LifetimeTests {
                 if admission.underWay > 0 { early.set() }
             }
         }
-        try await waitUntil("both wait, or one does not") {
-            admission.waiterCount == 2 || early.isSet
-        }
+        try await waitUntil("both wait, or one does not") { admission.waiterCount == 2 || early.isSet }
         admission.leave()
         for closing in closing { await closing.value }
         #expect(!early.isSet)

@@ -86,9 +86,7 @@ struct ReachabilityTests {
         try await HeadroomClient.with(first, second) { client in
             let user = UserID.random
             _ = try await client.setPlan(PlanChange(user: user, plan: "pro"))
-            let count = try await client.consume(for: user) {
-                try await first.terminate()
-            }
+            let count = try await client.consume(for: user) { try await first.terminate() }
             #expect(try await client.usage(of: user).used == count)
         }
     }

@@ -12,9 +12,7 @@ struct SeveralEndpointsTests {
         }
     }
 
-    private func messages(_ service: ScriptedService) -> Int {
-        service.requests.count { $0.hasPrefix("CONSUME") }
-    }
+    private func messages(_ service: ScriptedService) -> Int { service.requests.count { $0.hasPrefix("CONSUME") } }
 
     @Test("An endpoint that drains gets no message after its -DRAINING, and is used again once it answers")
     func drainsAndReturns() async throws {

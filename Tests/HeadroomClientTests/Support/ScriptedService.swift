@@ -103,9 +103,7 @@ private final class Reader: ChannelInboundHandler {
     private var freeAt = NIODeadline.now()
     private let script: (String) -> ScriptedService.Answer
 
-    init(_ script: @escaping (String) -> ScriptedService.Answer) {
-        self.script = script
-    }
+    init(_ script: @escaping (String) -> ScriptedService.Answer) { self.script = script }
 
     func channelRead(context: ChannelHandlerContext, data: NIOAny) {
         var bytes = unwrapInboundIn(data)
@@ -135,7 +133,5 @@ private final class Reader: ChannelInboundHandler {
         }
     }
 
-    func errorCaught(context: ChannelHandlerContext, error: any Error) {
-        context.close(promise: nil)
-    }
+    func errorCaught(context: ChannelHandlerContext, error: any Error) { context.close(promise: nil) }
 }
