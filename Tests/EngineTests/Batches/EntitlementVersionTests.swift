@@ -12,9 +12,7 @@ struct EntitlementVersionTests {
     private func running(
         _ body: @Sendable (_ database: TestDatabase, _ engine: EngineHarness) async throws -> Void
     ) async throws {
-        let database = try await TestDatabase.fresh()
-        let engine = EngineHarness(database.conninfo)
-        try await engine.running {
+        try await EngineHarness.serving(.fresh()) { database, engine in
             _ = try await engine.execute(ada, .setPlan(PlanChange(user: ada, plan: "paid")))
             for _ in 1...3 { _ = try await engine.execute(ada, .consume(1)) }
             try await body(database, engine)

@@ -213,9 +213,7 @@ struct ExactlyOnceSenderTests {
 
     @Test("of an operator is executed, with a new receipt, if the database has deleted the lane's")
     func deletedReceipt() async throws {
-        let database = try await TestDatabase.fresh()
-        let engine = EngineHarness(database.conninfo, lanes: 1)
-        try await engine.running {
+        try await EngineHarness.serving(.fresh(), lanes: 1) { database, engine in
             for plan in ["paid", "pro"] {
                 // As a new process does when the lane was idle for a day.
                 try await database.psql.execute("delete from headroom.lane_receipts")

@@ -53,9 +53,7 @@ struct DetailsTests {
 
     @Test("are the price of the newest payment, and where the subscription is changed")
     func price() async throws {
-        let database = try await fresh()
-        let engine = EngineHarness(database.conninfo, lanes: 1)
-        try await engine.running {
+        try await EngineHarness.serving(fresh(), lanes: 1) { database, engine in
             #expect(try await details(database, engine) == nil, "of a trial of the first message")
             let first = BillingEffect.Sale(store: "app_store", price: "0.99", currency: "USD")
             try await report(database, "08:00:00", .purchased, first)
@@ -96,9 +94,7 @@ struct DetailsTests {
 
     @Test("an active plan that nobody renews has an end in every answer")
     func expires() async throws {
-        let database = try await fresh()
-        let engine = EngineHarness(database.conninfo, lanes: 1)
-        try await engine.running {
+        try await EngineHarness.serving(fresh(), lanes: 1) { database, engine in
             let end = at("2026-11-20T12:00:00Z")
             _ = try await engine.execute(bob, .setPlan(PlanChange(user: bob, plan: "paid", expiresAt: end)))
             try await report(
@@ -128,9 +124,7 @@ struct DetailsTests {
 
     @Test("a cancelled trial has its notice in every answer")
     func cancelledTrial() async throws {
-        let database = try await fresh()
-        let engine = EngineHarness(database.conninfo, lanes: 1)
-        try await engine.running {
+        try await EngineHarness.serving(fresh(), lanes: 1) { database, engine in
             try await report(database, "08:00:00", .purchased, plan: "trial", until: "2026-11-13T08:00:00Z")
             for isCancelled in [false, true] {
                 if isCancelled { try await report(database, "08:10:00", .cancelled, plan: nil, until: nil) }

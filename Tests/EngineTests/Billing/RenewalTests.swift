@@ -48,9 +48,7 @@ struct RenewalTests {
 
     @Test("is the date of the next charge, in state active only")
     func states() async throws {
-        let database = try await fresh()
-        let engine = EngineHarness(database.conninfo, lanes: 1)
-        try await engine.running {
+        try await EngineHarness.serving(fresh(), lanes: 1) { database, engine in
             #expect(try await renews(engine, ada) == nil, "of an unknown user")
             try await buy(database)
             #expect(try await renews(engine, ada) == at(first))
@@ -77,9 +75,7 @@ struct RenewalTests {
 
     @Test("has the next plan; with a billing issue, the end of the grace period is shown")
     func nextPlan() async throws {
-        let database = try await fresh()
-        let engine = EngineHarness(database.conninfo, lanes: 1)
-        try await engine.running {
+        try await EngineHarness.serving(fresh(), lanes: 1) { database, engine in
             try await buy(database)
             #expect(try await usage(engine, ada).nextPlan == nil)
             try await report(database, "08:10:00", "product_changed", ["next_product": "large"])
@@ -111,9 +107,7 @@ struct RenewalTests {
 
     @Test("is absent for trials, declared plans and subscriptions without an end")
     func others() async throws {
-        let database = try await fresh()
-        let engine = EngineHarness(database.conninfo, lanes: 1)
-        try await engine.running {
+        try await EngineHarness.serving(fresh(), lanes: 1) { database, engine in
             _ = try await engine.execute(bob, .consume(1))
             #expect(try await renews(engine, bob) == nil, "of a trial that a message started")
             let declared = PlanChange(user: bob, plan: "paid", expiresAt: at(first))
@@ -138,9 +132,7 @@ struct RenewalTests {
 
     @Test("is the first payment of a store's trial that has the regular plan")
     func trialAfterAnother() async throws {
-        let database = try await fresh()
-        let engine = EngineHarness(database.conninfo, lanes: 1)
-        try await engine.running {
+        try await EngineHarness.serving(fresh(), lanes: 1) { database, engine in
             _ = try await engine.execute(ada, .consume(1))
             try await database.moveClock(to: at("2026-11-14T00:00:00Z"))
             let end = "2026-11-21T00:00:00Z"
@@ -156,9 +148,7 @@ struct RenewalTests {
 
     @Test("is reported by USAGE alone, whichever statement it shares with other requests")
     func statements() async throws {
-        let database = try await fresh()
-        let engine = EngineHarness(database.conninfo, lanes: 1)
-        try await engine.running {
+        try await EngineHarness.serving(fresh(), lanes: 1) { database, engine in
             try await buy(database)
             _ = try await engine.execute(bob, .setPlan(PlanChange(user: bob, plan: "paid", expiresAt: at(first))))
             for (others, used) in [
@@ -183,9 +173,7 @@ struct RenewalTests {
 
     @Test("is published when it appears, moves and disappears")
     func subscribed() async throws {
-        let database = try await fresh()
-        let engine = EngineHarness(database.conninfo, lanes: 1)
-        try await engine.running {
+        try await EngineHarness.serving(fresh(), lanes: 1) { database, engine in
             #expect(try await engine.outcomes(of: [engine.subscribe([ada, bob], connection: 1)]) == [.subscribed])
             func waitForNews(_ fits: @escaping (Answer) -> Bool) async throws {
                 try await waitUntil("news") { engine.mailbox.publications.last.map { fits($0.answer) } ?? false }

@@ -72,9 +72,7 @@ struct ChangePublisherTests {
 
     @Test("publishes changes by time alone: a trial's day and end, a hold's end, a new month")
     func time() async throws {
-        let database = try await TestDatabase.fresh(at: at("2026-11-28T09:30:00Z"))
-        let engine = EngineHarness(database.conninfo)
-        try await engine.running {
+        try await EngineHarness.serving(.fresh(at: at("2026-11-28T09:30:00Z"))) { database, engine in
             _ = try await engine.execute(user(1), .consume(1))
             _ = try await engine.execute(user(2), .setPlan(PlanChange(user: user(2), plan: "paid")))
             _ = try await engine.execute(user(2), .consume(5))
@@ -94,9 +92,7 @@ struct ChangePublisherTests {
 
     @Test("publishes an edited plan to its subscribers, and nothing when the visible state stays the same")
     func plans() async throws {
-        let database = try await TestDatabase.fresh(at: at("2026-11-15T09:30:00Z"))
-        let engine = EngineHarness(database.conninfo)
-        try await engine.running {
+        try await EngineHarness.serving(.fresh(at: at("2026-11-15T09:30:00Z"))) { database, engine in
             for (number, plan) in [(UInt64(1), "paid"), (2, "paid"), (3, "pro")] {
                 _ = try await engine.execute(user(number), .setPlan(PlanChange(user: user(number), plan: plan)))
                 _ = try await engine.execute(user(number), .consume(90))
@@ -118,9 +114,7 @@ struct ChangePublisherTests {
 
     @Test("publishes changes made while its connection was cut, and accepts subscriptions afterwards")
     func outage() async throws {
-        let database = try await TestDatabase.fresh()
-        let engine = EngineHarness(database.conninfo)
-        try await engine.running {
+        try await EngineHarness.serving(.fresh()) { database, engine in
             _ = try await engine.execute(user(1), .setPlan(PlanChange(user: user(1), plan: "paid")))
             try await subscribe(engine, user(1))
             try await database.psql.execute(

@@ -52,9 +52,7 @@ struct OpenedPeriodTests {
 
     @Test("counts its first message on the fast path")
     func fastPath() async throws {
-        let database = try await fresh()
-        let engine = EngineHarness(database.conninfo)
-        try await engine.running {
+        try await EngineHarness.serving(fresh()) { database, engine in
             try await setPlan(database, "'paid'")
             let version = "select entitlement_version from message_usage where user_id = '\(ada)'"
             let before = try await database.psql.text(version)

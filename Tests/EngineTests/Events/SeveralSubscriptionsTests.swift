@@ -96,9 +96,7 @@ struct SeveralSubscriptionsTests {
 
     @Test("when one ends, the other counts from that instant on, without an event")
     func succession() async throws {
-        let database = try await TestDatabase.fresh(at: at("2026-11-01"))
-        let engine = EngineHarness(database.conninfo)
-        try await engine.running {
+        try await EngineHarness.serving(.fresh(at: at("2026-11-01"))) { database, engine in
             try await database.report(
                 StoreEvent("purchased", "2026-11-01", ["plan": "pro", "expires": "2026-11-10"], transaction: "short"),
                 StoreEvent("purchased", "2026-11-01", ["plan": "paid", "expires": "2026-11-20"], transaction: "long")

@@ -17,9 +17,7 @@ struct NeighbourTests {
 
     @Test("whose row the database refuses fails only this user's requests", arguments: [false, true])
     func badRow(isKnown: Bool) async throws {
-        let database = try await TestDatabase.fresh()
-        let harness = EngineHarness(database.conninfo, lanes: 1)
-        try await harness.running {
+        try await EngineHarness.serving(.fresh(), lanes: 1) { database, harness in
             if isKnown { _ = try await harness.execute(users.map { ($0, .consume(1)) }) }
             try await database.psql.execute(
                 """

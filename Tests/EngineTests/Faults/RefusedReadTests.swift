@@ -8,9 +8,7 @@ import Usage
 @Suite("A change after which the database refuses to be read")
 struct RefusedReadTests {
     @Test("is made, and is answered -UNKNOWN, not that nothing was changed") func change() async throws {
-        let database = try await TestDatabase.fresh()
-        let harness = EngineHarness(database.conninfo, lanes: 1)
-        try await harness.running {
+        try await EngineHarness.serving(.fresh(), lanes: 1) { database, harness in
             #expect(try await harness.execute(ada, .consume(7)).isAllowed)
             let name = "headroom.read_batch(smallint, uuid[], text[], text)"
             try await database.psql.execute("revoke execute on function \(name) from headroom_service")

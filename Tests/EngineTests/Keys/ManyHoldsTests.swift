@@ -46,9 +46,7 @@ struct ManyHoldsTests {
     func addUp() async throws {
         let seed = SeededGenerator.newSeed()
         print("ten thousand holds, seed \(seed)")
-        let database = try await TestDatabase.fresh(at: start)
-        let harness = EngineHarness(database.conninfo)
-        try await harness.running {
+        try await EngineHarness.serving(.fresh(at: start)) { database, harness in
             for user in Self.users {
                 _ = try await harness.execute(user, .setPlan(PlanChange(user: user, plan: "paid")))
             }

@@ -112,9 +112,7 @@ struct LateSessionTests {
         arguments: [false, true]
     )
     func lock(isInTransaction: Bool) async throws {
-        let database = try await TestDatabase.fresh()
-        let engine = EngineHarness(database.conninfo, lanes: 1)
-        try await engine.running {
+        try await EngineHarness.serving(.fresh(), lanes: 1) { database, engine in
             #expect(try await engine.execute(user(1), .consume(1)).isAllowed)
             let lane = "from pg_stat_activity where datname = current_database() and application_name = 'headroom lane'"
             let process = try await database.psql.number("select pid \(lane)")

@@ -154,9 +154,7 @@ struct CurrentUsageTests {
 
     @Test("say what CHECK answers, before the next message", arguments: Change.all)
     private func agreement(_ change: Change) async throws {
-        let database = try await TestDatabase.fresh(at: at("2026-11-20T12:00:00Z"))
-        let engine = EngineHarness(database.conninfo)
-        try await engine.running {
+        try await EngineHarness.serving(.fresh(at: at("2026-11-20T12:00:00Z"))) { database, engine in
             for step in change.steps {
                 if let instant = Instant(step) {
                     try await database.moveClock(to: instant)

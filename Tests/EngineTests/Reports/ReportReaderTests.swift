@@ -262,9 +262,7 @@ struct ReportReaderTests {
 
     @Test("a request times out while the table is locked, and the next one succeeds")
     func deadline() async throws {
-        let database = try await TestDatabase.fresh()
-        let engine = EngineHarness(database.conninfo)
-        try await engine.running {
+        try await EngineHarness.serving(.fresh()) { database, engine in
             try await database.psql.execute("begin; lock table public.message_usage in access exclusive mode")
             let slot = engine.submit(.report(.open), within: .milliseconds(200))
             let outcome = try await engine.outcomes(of: [slot])[0]

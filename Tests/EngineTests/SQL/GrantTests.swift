@@ -42,9 +42,7 @@ struct GrantTests {
         try await psql.mapProducts()
         let key = "store:revenuecat:T"
         #expect(try await psql.sqlState(of: "select grant_messages('\(ada)', 5, 'x', '\(key)')") == "22023")
-        let database = try await TestDatabase.fresh()
-        let harness = EngineHarness(database.conninfo, lanes: 1)
-        try await harness.running {
+        try await EngineHarness.serving(.fresh(), lanes: 1) { _, harness in
             let refused = try await harness.execute(ada, .grant(5, key: messageKey(key), reason: nil)).failure
             #expect(refused?.code == .badArgument && refused?.message.contains("store:") == true)
         }

@@ -28,9 +28,7 @@ struct PlanRenameTests {
         arguments: ["life", "taste"]
     )
     func count(plan: String) async throws {
-        let database = try await fresh()
-        let harness = EngineHarness(database.conninfo, lanes: 1)
-        try await harness.running {
+        try await EngineHarness.serving(fresh(), lanes: 1) { database, harness in
             for person in [user(1), user(2)] {
                 try await database.psql.execute("select set_plan('\(person)', '\(plan)')")
             }

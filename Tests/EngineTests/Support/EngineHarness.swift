@@ -66,6 +66,16 @@ final class EngineHarness: Sendable {
         }
     }
 
+    /// Runs an engine on a database during `body`.
+    static func serving(
+        _ database: TestDatabase,
+        lanes: Int = 2,
+        _ body: @Sendable (TestDatabase, EngineHarness) async throws -> Void
+    ) async throws {
+        let engine = EngineHarness(database.conninfo, lanes: lanes)
+        try await engine.running { try await body(database, engine) }
+    }
+
     /// How many statements the slow path has executed.
     var slowPathStatements: UInt64 {
         engine.metrics.statements.filter { $0.kind == .slowPath }.reduce(0) { $0 + $1.times.count }

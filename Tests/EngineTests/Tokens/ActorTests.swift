@@ -29,9 +29,7 @@ struct ActorTests {
 
     @Test("its reason is recorded for that change only")
     func reason() async throws {
-        let database = try await TestDatabase.fresh()
-        let harness = EngineHarness(database.conninfo, lanes: 1)
-        try await harness.running {
+        try await EngineHarness.serving(.fresh(), lanes: 1) { database, harness in
             _ = try await harness.execute(ada, .setPlan(PlanChange(user: ada, plan: "paid")))
             let ann = ChangeAuthor(actor: "token:ann", reason: "ticket 4711, it's \"late\"")
             _ = try await harness.execute(ada, .change(.resetUsage(nil), by: ann))
@@ -45,9 +43,7 @@ struct ActorTests {
 
     @Test("does not change which requests fail")
     func refusals() async throws {
-        let database = try await TestDatabase.fresh()
-        let harness = EngineHarness(database.conninfo, lanes: 1)
-        try await harness.running {
+        try await EngineHarness.serving(.fresh(), lanes: 1) { _, harness in
             let changes: [OperatorChange] = [
                 .setPlan(PlanChange(user: ada, plan: "none")), .resetUsage(billingPeriod("2020-01")),
             ]
