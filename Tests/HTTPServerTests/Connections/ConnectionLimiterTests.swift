@@ -20,21 +20,6 @@ struct ConnectionLimiterTests {
     private typealias Admission = ConnectionLimiterStateMachine.Admission
     private typealias Eviction = ConnectionLimiterStateMachine.Eviction
 
-    @Test("a connection over the limit evicts the longest idle one")
-    func longestIdle() {
-        var limiter = limiter()
-        for id in 1...3 { #expect(limiter.opened(from: nil) == Admission(id: id, evictions: [])) }
-        // The first one is answered meanwhile, and so becomes the last to be evicted.
-        #expect(limiter.requestBegan(1, isHealthCheck: false) == true)
-        #expect((limiter.idleCount, limiter.busyCount) == (2, 1))
-        limiter.becameIdle(1)
-        for (admitted, evicted) in [(4, 2), (5, 3), (6, 1), (7, 4)] {
-            let admission = limiter.opened(from: nil)
-            #expect(admission == Admission(id: admitted, evictions: [Eviction(id: evicted, reason: .connectionLimit)]))
-        }
-        #expect((limiter.idleCount, limiter.busyCount) == (3, 0))
-    }
-
     @Test("a connection over its address's limit evicts one of the same address")
     func perNetwork() throws {
         let (one, other) = (try network("192.0.2.1"), try network("192.0.2.2"))
@@ -52,24 +37,6 @@ struct ConnectionLimiterTests {
         #expect(limiter.requestBegan(6, isHealthCheck: false) == true, "another address has room")
         limiter.closed(3)
         #expect(limiter.requestBegan(5, isHealthCheck: false) == true, "and now this address has room too")
-    }
-
-    @Test("at the limit of busy connections, only health checks are admitted")
-    func busy() {
-        var limiter = limiter()
-        for id in 1...3 {
-            _ = limiter.opened(from: nil)
-            #expect(limiter.requestBegan(id, isHealthCheck: false) == true)
-        }
-        #expect(limiter.opened(from: nil) == Admission(id: 4, evictions: []))
-        #expect(limiter.requestBegan(4, isHealthCheck: true) == true)
-        limiter.becameIdle(4)
-        #expect(limiter.requestBegan(4, isHealthCheck: false) == false)
-        #expect((limiter.idleCount, limiter.busyCount) == (1, 3))
-        #expect(limiter.requestBegan(3, isHealthCheck: true) == true)
-        #expect(limiter.requestBegan(3, isHealthCheck: false) == true, "it is busy already")
-        limiter.becameIdle(2)
-        #expect(limiter.requestBegan(4, isHealthCheck: false) == true)
     }
 
     @Test("busy connections leave places to new ones and are never evicted")
@@ -92,19 +59,6 @@ struct ConnectionLimiterTests {
         let evictions = limiter.opened(from: nil).evictions
         #expect(evictions.map(\.id) == [23, 1, 2, 3, 4])
         #expect(limiter.idleCount + limiter.busyCount == 16)
-    }
-
-    @Test("closed and unknown connections are ignored")
-    func closing() throws {
-        var limiter = limiter(all: 1, perNetwork: 1)
-        let one = try network("2001:db8::1")
-        #expect(limiter.opened(from: one).id == 1)
-        limiter.closed(1)
-        limiter.closed(1)
-        limiter.becameIdle(1)
-        #expect(limiter.requestBegan(1, isHealthCheck: true) == false)
-        #expect(limiter.opened(from: one) == Admission(id: 2, evictions: []))
-        #expect((limiter.idleCount, limiter.busyCount) == (1, 0))
     }
 
     @Test("behaves like a plain list", arguments: SeededGenerator.seeds)
