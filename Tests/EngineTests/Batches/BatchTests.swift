@@ -41,17 +41,6 @@ struct BatchTests {
         #expect(batch.nextDeadline(batch.groups) == nil)
     }
 
-    @Test("allows what fits, request by request: of 4, 3 and 1 with 5 left, 4 and 1")
-    func mixed() {
-        let batch = Batch([4, 3, 1].enumerated().map { request(user(1), .consume($1), slot: UInt64($0)) })
-        var completions: [Completion] = []
-        var snapshot = UsageSnapshot.monthly(used: 5, limit: 10)
-        batch.answer(batch.groups[0], from: &snapshot, into: &completions)
-        #expect(completions.map(\.outcome.isAllowed) == [true, false, true])
-        #expect(completions.map { $0.outcome.answer?.snapshot.used } == [9, 9, 10])
-        #expect(snapshot.used == 10)
-    }
-
     @Test("finds that a user counts nothing only if none of the CONSUME requests fits")
     func deniedThroughout() {
         let batch = Batch([

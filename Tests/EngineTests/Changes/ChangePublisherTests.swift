@@ -133,26 +133,31 @@ struct ChangePublisherTests {
         }
     }
 
+    /// Has the function that reads a user's fingerprint run the statement first.
+    private func slowDown(_ database: TestDatabase, _ statement: String) async throws {
+        try await database.psql.execute(
+            """
+            alter function headroom.fingerprint(uuid) rename to sound_fingerprint;
+            create function headroom.fingerprint(p_user_id uuid) returns table (fingerprint text)
+                language plpgsql as
+            $$
+            begin
+                \(statement);
+                return query select sound.fingerprint from headroom.sound_fingerprint(p_user_id) as sound;
+            end
+            $$;
+            grant execute on function headroom.fingerprint, headroom.sound_fingerprint to headroom_service;
+            """
+        )
+    }
+
     @Test("reads fewer users at a time when they cannot be read in time together")
     func slowReads() async throws {
         let database = try await TestDatabase.fresh()
         // A statement is ended after 750 ms, and all users take longer.
         let engine = EngineHarness(database.conninfo, requestTimeout: .seconds(1))
         try await engine.running {
-            try await database.psql.execute(
-                """
-                alter function headroom.fingerprint(uuid) rename to sound_fingerprint;
-                create function headroom.fingerprint(p_user_id uuid) returns table (fingerprint text)
-                    language plpgsql as
-                $$
-                begin
-                    perform pg_sleep(0.05);
-                    return query select sound.fingerprint from headroom.sound_fingerprint(p_user_id) as sound;
-                end
-                $$;
-                grant execute on function headroom.fingerprint, headroom.sound_fingerprint to headroom_service;
-                """
-            )
+            try await slowDown(database, "perform pg_sleep(0.05)")
             let users = (0..<32).map { user($0) }
             let outcome = try await engine.outcomes(of: [engine.subscribe(users, connection: 1)])[0]
             #expect(outcome == .subscribed)
@@ -166,20 +171,7 @@ struct ChangePublisherTests {
         let database = try await TestDatabase.fresh()
         let engine = EngineHarness(database.conninfo, requestTimeout: .seconds(1))
         try await engine.running {
-            try await database.psql.execute(
-                """
-                alter function headroom.fingerprint(uuid) rename to sound_fingerprint;
-                create function headroom.fingerprint(p_user_id uuid) returns table (fingerprint text)
-                    language plpgsql as
-                $$
-                begin
-                    if p_user_id = '\(user(5))' then perform pg_sleep(600); end if;
-                    return query select sound.fingerprint from headroom.sound_fingerprint(p_user_id) as sound;
-                end
-                $$;
-                grant execute on function headroom.fingerprint, headroom.sound_fingerprint to headroom_service;
-                """
-            )
+            try await slowDown(database, "if p_user_id = '\(user(5))' then perform pg_sleep(600); end if")
             let slots = (0..<8).map { engine.subscribe([user(UInt64($0))], connection: $0) }
             let outcomes = try await engine.outcomes(of: slots)
             for (number, outcome) in outcomes.enumerated() {
