@@ -38,8 +38,17 @@ struct AppStoreVerifierTests {
     struct BadChain: Sendable, CustomTestStringConvertible {
         var testDescription: String
         var reason: String
-        var authority: @Sendable () throws -> TestAuthority = { try TestAuthority() }
-        var chain: Chain = { $0.chain }
+        var authority: @Sendable () throws -> TestAuthority
+        var chain: Chain
+
+        init(
+            _ description: String,
+            _ reason: String,
+            authority: @escaping @Sendable () throws -> TestAuthority = { try TestAuthority() },
+            chain: @escaping Chain = { $0.chain }
+        ) {
+            (testDescription, self.reason, self.authority, self.chain) = (description, reason, authority, chain)
+        }
     }
 
     private static func signer(_ change: (inout Recipe) -> Void) -> Recipe {
@@ -55,88 +64,76 @@ struct AppStoreVerifierTests {
     }
 
     private static let wrongCertificates: [BadChain] = [
-        BadChain(testDescription: "a signer that had expired", reason: "not valid at the time") {
+        BadChain("a signer that had expired", "not valid at the time") {
             try TestAuthority(signer: signer { $0.ends = TestAuthority.time(-1) })
         },
-        BadChain(testDescription: "a signer that was not valid yet", reason: "not valid at the time") {
+        BadChain("a signer that was not valid yet", "not valid at the time") {
             try TestAuthority(signer: signer { $0.begins = TestAuthority.time(60) })
         },
-        BadChain(testDescription: "an intermediate that had expired", reason: "not valid at the time") {
+        BadChain("an intermediate that had expired", "not valid at the time") {
             try TestAuthority(intermediate: intermediate { $0.ends = TestAuthority.time(-1) })
         },
-        BadChain(testDescription: "a signer that ends before it begins", reason: "never valid at the same time") {
+        BadChain("a signer that ends before it begins", "never valid at the same time") {
             try TestAuthority(
                 signer: signer { ($0.begins, $0.ends) = (TestAuthority.time(60), TestAuthority.time(-60)) }
             )
         },
-        BadChain(testDescription: "a root that had expired", reason: "not valid at the time") {
+        BadChain("a root that had expired", "not valid at the time") {
             try TestAuthority(root: Recipe(ends: TestAuthority.time(-1)))
         },
-        BadChain(testDescription: "a signer without its mark", reason: "signer has not the mark") {
+        BadChain("a signer without its mark", "signer has not the mark") {
             try TestAuthority(signer: signer { $0.mark = nil })
         },
-        BadChain(testDescription: "a signer with the intermediate's mark", reason: "signer has not the mark") {
+        BadChain("a signer with the intermediate's mark", "signer has not the mark") {
             try TestAuthority(signer: signer { $0.mark = TestAuthority.intermediateMark })
         },
-        BadChain(testDescription: "an intermediate without its mark", reason: "intermediate has not the mark") {
+        BadChain("an intermediate without its mark", "intermediate has not the mark") {
             try TestAuthority(intermediate: intermediate { $0.mark = nil })
         },
-        BadChain(testDescription: "an intermediate that is no authority", reason: "may not sign, as") {
+        BadChain("an intermediate that is no authority", "may not sign, as") {
             try TestAuthority(intermediate: intermediate { $0.isAuthority = false })
         },
-        BadChain(testDescription: "an intermediate that may not sign certificates", reason: "may not be used") {
+        BadChain("an intermediate that may not sign certificates", "may not be used") {
             try TestAuthority(intermediate: intermediate { $0.use = KeyUsage(digitalSignature: true) })
         },
-        BadChain(testDescription: "a signer that may not sign", reason: "may not be used") {
+        BadChain("a signer that may not sign", "may not be used") {
             try TestAuthority(signer: signer { $0.use = KeyUsage(keyEncipherment: true) })
         },
-        BadChain(testDescription: "a root that allows no intermediate", reason: "may not sign, as") {
+        BadChain("a root that allows no intermediate", "may not sign, as") {
             try TestAuthority(root: Recipe(pathLength: 0))
         },
-        BadChain(testDescription: "a signer with an unknown critical extension", reason: "chain is not good") {
+        BadChain("a signer with an unknown critical extension", "chain is not good") {
             try TestAuthority(signer: signer { $0.strangeExtensionIsCritical = true })
         },
-        BadChain(testDescription: "an intermediate with an unknown critical extension", reason: "chain is not good") {
+        BadChain("an intermediate with an unknown critical extension", "chain is not good") {
             try TestAuthority(intermediate: intermediate { $0.strangeExtensionIsCritical = true })
         },
     ]
 
     private static let wrongOrders: [BadChain] = [
-        BadChain(testDescription: "two certificates", reason: "exactly 3", chain: { $0.chain.dropLast() }),
-        BadChain(testDescription: "four certificates", reason: "exactly 3", chain: { $0.chain + [$0.root.der] }),
-        BadChain(testDescription: "none", reason: "exactly 3", chain: { _ in [] }),
-        BadChain(testDescription: "the wrong way round", reason: "does not end at", chain: { $0.chain.reversed() }),
+        BadChain("two certificates", "exactly 3", chain: { $0.chain.dropLast() }),
+        BadChain("four certificates", "exactly 3", chain: { $0.chain + [$0.root.der] }),
+        BadChain("none", "exactly 3", chain: { _ in [] }),
+        BadChain("the wrong way round", "does not end at", chain: { $0.chain.reversed() }),
+        BadChain("the first two exchanged", "chain is not good", chain: { [$0.chain[1], $0.chain[0], $0.chain[2]] }),
+        BadChain("the signer twice", "chain is not good", chain: { [$0.chain[0], $0.chain[0], $0.chain[2]] }),
+        BadChain("the root thrice", "chain is not good", chain: { Array(repeating: $0.root.der, count: 3) }),
         BadChain(
-            testDescription: "the first two exchanged",
-            reason: "chain is not good",
-            chain: { [$0.chain[1], $0.chain[0], $0.chain[2]] }
-        ),
-        BadChain(
-            testDescription: "the signer twice",
-            reason: "chain is not good",
-            chain: { [$0.chain[0], $0.chain[0], $0.chain[2]] }
-        ),
-        BadChain(
-            testDescription: "the root thrice",
-            reason: "chain is not good",
-            chain: { Array(repeating: $0.root.der, count: 3) }
-        ),
-        BadChain(
-            testDescription: "another intermediate of the same name",
-            reason: "chain is not good",
+            "another intermediate of the same name",
+            "chain is not good",
             chain: {
                 let other = try TestAuthority.issue("Test Intermediate", intermediate { _ in }, by: $0.root)
                 return [$0.chain[0], other.der, $0.chain[2]]
             }
         ),
         BadChain(
-            testDescription: "bytes that are no certificate",
-            reason: "no certificate",
+            "bytes that are no certificate",
+            "no certificate",
             chain: { [[0x30, 0x03, 0x02, 0x01, 0x01], $0.chain[1], $0.chain[2]] }
         ),
         BadChain(
-            testDescription: "a certificate with something behind it",
-            reason: "no certificate",
+            "a certificate with something behind it",
+            "no certificate",
             chain: { [$0.chain[0] + [0x00], $0.chain[1], $0.chain[2]] }
         ),
     ]
