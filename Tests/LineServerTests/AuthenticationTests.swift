@@ -14,29 +14,9 @@ struct AuthenticationTests {
     private let identity = Identity(tokenID: 7, name: "app", permissions: Permissions([.chat, .operator]))
     private let credentials = Credentials(name: nil, token: Secret("x"))
 
-    private func machine() -> ConnectionStateMachine {
-        ConnectionStateMachine(
-            connectionID: 7,
-            slotsMaximum: 100,
-            allowsWhenUnavailable: false,
-            subscriptionsMaximum: 100,
-            words: CurrentWords()
-        )
-    }
-
-    private func text(_ replies: [Reply]) -> String {
-        var buffer = ByteBuffer()
-        for reply in replies { reply.encode(into: &buffer) }
-        return String(buffer: buffer)
-    }
-
-    private func replies(_ machine: inout ConnectionStateMachine) -> String {
-        String(buffer: machine.takeReplies() ?? ByteBuffer())
-    }
-
     @Test("is answered OK, and has its token's identity from then on")
     func accepted() {
-        var machine = machine()
+        var machine = ConnectionStateMachine.fixture()
         let asked = machine.receive(.command(.authenticate(credentials)), dependencies)
         #expect(asked == .authenticate(credentials, hello: nil))
         #expect(machine.identity == nil)
@@ -47,7 +27,7 @@ struct AuthenticationTests {
 
     @Test("keeps its identity after a wrong token")
     func refused() {
-        var machine = machine()
+        var machine = ConnectionStateMachine.fixture()
         machine.completeAuthentication(.failure(.wrongToken), hello: nil, dependencies)
         #expect(machine.identity == nil)
         machine.completeAuthentication(.success(identity), hello: nil, dependencies)
@@ -58,7 +38,7 @@ struct AuthenticationTests {
 
     @Test("may authenticate with HELLO; a wrong token leaves the protocol version unchanged")
     func hello() {
-        var machine = machine()
+        var machine = ConnectionStateMachine.fixture()
         let hello = DecodedRequest.command(.hello(version: 3, credentials: credentials))
         #expect(machine.receive(hello, dependencies) == .authenticate(credentials, hello: 3))
         machine.completeAuthentication(.failure(.wrongToken), hello: 3, dependencies)
@@ -69,7 +49,7 @@ struct AuthenticationTests {
 
     @Test("is answered in order, after earlier requests that are still executing")
     func order() {
-        var machine = machine()
+        var machine = ConnectionStateMachine.fixture()
         let consume = DecodedRequest.command(.consume(user: ada, messages: 1))
         guard case .submit(_, _, let slot) = machine.receive(consume, dependencies) else {
             Issue.record("not for the store")
@@ -85,7 +65,7 @@ struct AuthenticationTests {
 
     @Test("has its changes audited under its token's name; without a token under none")
     func actor() {
-        var machine = machine()
+        var machine = ConnectionStateMachine.fixture()
         let forget = DecodedRequest.command(.forget(user: ada))
         #expect(machine.receive(forget, dependencies) == .submit(ada, .forget, slot: 0))
         machine.completeAuthentication(.success(identity), hello: nil, dependencies)
@@ -105,7 +85,7 @@ struct AuthenticationTests {
 
     @Test("answers pending requests after its token ends, and refuses the next one with the reason")
     func ended() {
-        var machine = machine()
+        var machine = ConnectionStateMachine.fixture()
         machine.completeAuthentication(.success(identity), hello: nil, dependencies)
         let consume = DecodedRequest.command(.consume(user: ada, messages: 1))
         guard case .submit(_, _, let slot) = machine.receive(consume, dependencies) else {
@@ -126,7 +106,7 @@ struct AuthenticationTests {
     func subscribed() throws {
         let channel = try #require(UsageChannel("usage:7f1c0a52-3a51-4a7e-9d55-0b6a3f1f7c11"))
         for version in [2, 3] {
-            var machine = machine()
+            var machine = ConnectionStateMachine.fixture()
             _ = machine.receive(.command(.hello(version: version)), dependencies)
             guard case .subscribe(_, let slot) = machine.receive(.command(.subscribe([channel])), dependencies) else {
                 Issue.record("not subscribed")
@@ -143,7 +123,7 @@ struct AuthenticationTests {
     func silence() throws {
         let channel = try #require(UsageChannel("usage:\(ada)"))
         for (reason, isTold) in [(ReplyError.draining, true), (.tokenEnded, false), (.tokenIsRequired, false)] {
-            var machine = machine()
+            var machine = ConnectionStateMachine.fixture()
             guard case .subscribe(_, let slot) = machine.receive(.command(.subscribe([channel])), dependencies) else {
                 Issue.record("not subscribed")
                 return

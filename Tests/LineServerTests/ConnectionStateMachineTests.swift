@@ -12,16 +12,6 @@ import Usage
 struct ConnectionStateMachineTests {
     private let dependencies = ConnectionStateMachine.Dependencies(serverVersion: "1.2.3", info: { ["version=1.2.3"] })
 
-    private func machine(slots: Int = 100, allows: Bool = false) -> ConnectionStateMachine {
-        ConnectionStateMachine(
-            connectionID: 7,
-            slotsMaximum: slots,
-            allowsWhenUnavailable: allows,
-            subscriptionsMaximum: 100,
-            words: CurrentWords()
-        )
-    }
-
     private func outcome(used: Int) -> Outcome {
         .answer(Answer(user: ada, status: .allowed, snapshot: .paid(used: used)))
     }
@@ -40,19 +30,9 @@ struct ConnectionStateMachineTests {
         }
     }
 
-    private func replies(_ machine: inout ConnectionStateMachine) -> String {
-        String(buffer: machine.takeReplies() ?? ByteBuffer())
-    }
-
-    private func text(_ replies: [Reply]) -> String {
-        var buffer = ByteBuffer()
-        for reply in replies { reply.encode(into: &buffer) }
-        return String(buffer: buffer)
-    }
-
     @Test("replies in the order of the requests, however the answers come back")
     func order() {
-        var machine = machine()
+        var machine = ConnectionStateMachine.fixture()
         let slots = submit(3, to: &machine)
         #expect(machine.receive(.command(.ping(text: nil)), dependencies) == .replied)
         machine.complete(slot: slots[2], outcome(used: 3))
@@ -68,7 +48,7 @@ struct ConnectionStateMachineTests {
 
     @Test("accepts no more requests than may be in flight, until replies are taken")
     func inFlightLimit() {
-        var machine = machine(slots: 2)
+        var machine = ConnectionStateMachine.fixture(slots: 2)
         let slots = submit(2, to: &machine)
         #expect(!machine.acceptsRequests)
         machine.complete(slot: slots[1], outcome(used: 2))
@@ -80,7 +60,7 @@ struct ConnectionStateMachineTests {
 
     @Test("accepts no more requests while long replies are not taken")
     func outputLimit() {
-        var machine = machine(slots: 10_000)
+        var machine = ConnectionStateMachine.fixture(slots: 10_000)
         var requests = 0
         while machine.acceptsRequests, requests < 10_000 {
             #expect(machine.receive(.command(.help(verb: nil)), dependencies) == .replied)
@@ -93,7 +73,7 @@ struct ConnectionStateMachineTests {
 
     @Test("answers all complete requests after the peer has closed its side, and then is finished")
     func halfClose() {
-        var machine = machine()
+        var machine = ConnectionStateMachine.fixture()
         let slots = submit(2, to: &machine)
         machine.inputEnded()
         #expect(!machine.acceptsRequests && !machine.isFinished)
@@ -106,7 +86,7 @@ struct ConnectionStateMachineTests {
 
     @Test("accepts nothing after a fatal error, which is the last reply")
     func fatal() {
-        var machine = machine()
+        var machine = ConnectionStateMachine.fixture()
         let slots = submit(1, to: &machine)
         let error = ReplyError(code: .protocol, text: "broken")
         #expect(machine.receive(.fatal(error), dependencies) == .replied)
@@ -118,7 +98,7 @@ struct ConnectionStateMachineTests {
 
     @Test("continues after an error that is not fatal")
     func failure() {
-        var machine = machine()
+        var machine = ConnectionStateMachine.fixture()
         let error = ReplyError(code: .badArg, text: "no")
         #expect(machine.receive(.failure(error), dependencies) == .replied)
         #expect(machine.acceptsRequests && !machine.isFinished)
@@ -127,7 +107,7 @@ struct ConnectionStateMachineTests {
 
     @Test("draining, answers accepted requests, refuses the next one and then is finished")
     func draining() {
-        var machine = machine()
+        var machine = ConnectionStateMachine.fixture()
         let slots = submit(1, to: &machine)
         machine.drain()
         #expect(machine.acceptsRequests, "the next request gets the reason")
@@ -142,7 +122,7 @@ struct ConnectionStateMachineTests {
 
     @Test("draining, is finished without a reply when the peer closes its side")
     func drainingHalfClose() {
-        var machine = machine()
+        var machine = ConnectionStateMachine.fixture()
         machine.drain()
         #expect(!machine.isFinished)
         machine.inputEnded()
@@ -152,7 +132,7 @@ struct ConnectionStateMachineTests {
 
     @Test("replies OK to QUIT after all earlier replies, and accepts nothing more")
     func quit() {
-        var machine = machine()
+        var machine = ConnectionStateMachine.fixture()
         let slots = submit(1, to: &machine)
         #expect(machine.receive(.command(.quit), dependencies) == .replied)
         #expect(!machine.acceptsRequests)
@@ -164,7 +144,7 @@ struct ConnectionStateMachineTests {
 
     @Test("drops outcomes after it is closed")
     func completionAfterClose() {
-        var machine = machine()
+        var machine = ConnectionStateMachine.fixture()
         let slots = submit(2, to: &machine)
         machine.close()
         #expect(!machine.acceptsRequests && machine.isIdle)
@@ -187,7 +167,7 @@ struct ConnectionStateMachineTests {
             (.resetUsage(user: ada, period: november), .resetUsage(november)), (.forget(user: ada), .forget),
             (.grant(user: ada, messages: 5, key: key, reason: "a b"), .grant(5, key: key, reason: "a b")),
         ]
-        var machine = machine()
+        var machine = ConnectionStateMachine.fixture()
         for (slot, (command, operation)) in verbs.enumerated() {
             #expect(machine.receive(.command(command), dependencies) == .submit(ada, operation, slot: UInt64(slot)))
         }
@@ -196,7 +176,7 @@ struct ConnectionStateMachineTests {
     @Test("submits reports to the reader, and keeps the replies in order")
     func readings() {
         let november = BillingPeriod(year: 2026, month: 11)
-        var machine = machine(allows: true)
+        var machine = ConnectionStateMachine.fixture(allows: true)
         let action = machine.receive(.command(.report(period: nil)), dependencies)
         #expect(action == .read(.report(.open), slot: 0))
         let top = machine.receive(.command(.top(period: november, count: 5)), dependencies)
@@ -213,7 +193,7 @@ struct ConnectionStateMachineTests {
 
     @Test("answers verbs that need no engine")
     func withoutEngine() {
-        var machine = machine()
+        var machine = ConnectionStateMachine.fixture()
         let commands: [Command] = [
             .ping(text: "hello"), .echo(text: "x"), .help(verb: nil), .info, .hello(version: 3), .select,
             .client(.id), .client(.name), .command(.descriptions), .command(.count),
@@ -229,7 +209,7 @@ struct ConnectionStateMachineTests {
 
     @Test("answers ECHO and INFO of an array as Redis does")
     func bulk() {
-        var machine = machine()
+        var machine = ConnectionStateMachine.fixture()
         for command in [Command.echo(text: "x"), .info, .ping(text: "hello")] {
             #expect(machine.receive(.command(command), dependencies, wasArray: true) == .replied)
         }
@@ -242,7 +222,7 @@ struct ConnectionStateMachineTests {
 
     @Test("allows messages uncounted where that is set, if the database cannot be reached", arguments: [true, false])
     func degraded(allows: Bool) {
-        var machine = machine(allows: allows)
+        var machine = ConnectionStateMachine.fixture(allows: allows)
         let away = EngineError(.unreachable, "away")
         let commands: [Command] = [
             .consume(user: ada, messages: 1), .check(user: ada, messages: 1),
@@ -273,7 +253,7 @@ struct ConnectionStateMachineTests {
 
     @Test("allows nothing uncounted if the database is there", arguments: [EngineError.Code.unavailable, .overloaded])
     func undegraded(code: EngineError.Code) {
-        var machine = machine(allows: true)
+        var machine = ConnectionStateMachine.fixture(allows: true)
         let busy = EngineError(code, "busy")
         let commands: [Command] = [
             .consume(user: ada, messages: 1), .commit(user: ada, key: messageKey("k")), .usage(user: ada, period: nil),
@@ -290,7 +270,7 @@ struct ConnectionStateMachineTests {
 
     @Test("sends no messages once its token has ended, also if the service was shutting down before")
     func tokenEndedWhileDraining() {
-        var machine = machine()
+        var machine = ConnectionStateMachine.fixture()
         _ = machine.receive(.command(.hello(version: 3, credentials: nil)), dependencies)
         if case .subscribe(_, let slot) = machine.receive(.command(.subscribe([UsageChannel(ada)])), dependencies) {
             machine.complete(slot: slot, .subscribed)

@@ -50,6 +50,15 @@ struct ConnectionTimeoutsTests {
         #expect(timeouts.expire(at: at(305), isIdle: true) == nil)
     }
 
+    @Test("keep a silent connection with subscriptions open beyond the idle time")
+    func subscribed() {
+        var timeouts = started()
+        timeouts.requestsReceived(at: at(0))
+        #expect(timeouts.expire(at: at(300), isIdle: true, isSubscribed: true) == nil)
+        #expect(timeouts.nextDeadline == at(600))
+        #expect(timeouts.expire(at: at(600), isIdle: true, isSubscribed: false) == .idle)
+    }
+
     @Test("close a connection that does not complete a request in time, however many parts it sends")
     func incompleteRequest() {
         var timeouts = started()

@@ -1,17 +1,35 @@
+import Engine
+import LineProtocol
+import NIOCore
+import TestSupport
 import Usage
+
+@testable import LineServer
+@testable import ServiceCore
 
 extension UsageSnapshot {
     /// A subscriber, at an instant that no test looks at.
-    static func paid(used: Int) -> UsageSnapshot {
-        let instant = Instant(secondsSince1970: 0)
-        return UsageSnapshot(
-            plan: .paid,
-            state: .active,
-            period: BillingPeriod(year: 2026, month: 11),
-            used: used,
-            limit: 800,
-            startedAt: instant,
-            observedAt: instant
+    static func paid(used: Int) -> UsageSnapshot { .monthly(used: used) }
+}
+
+extension ConnectionStateMachine {
+    static func fixture(slots: Int = 100, allows: Bool = false, subscriptions: Int = 100) -> ConnectionStateMachine {
+        ConnectionStateMachine(
+            connectionID: 7,
+            slotsMaximum: slots,
+            allowsWhenUnavailable: allows,
+            subscriptionsMaximum: subscriptions,
+            words: CurrentWords()
         )
     }
+}
+
+func replies(_ machine: inout ConnectionStateMachine) -> String {
+    String(buffer: machine.takeReplies() ?? ByteBuffer())
+}
+
+func text(_ replies: [Reply]) -> String {
+    var buffer = ByteBuffer()
+    for reply in replies { reply.encode(into: &buffer) }
+    return String(buffer: buffer)
 }

@@ -22,13 +22,7 @@ struct SubscriptionsTests {
         var decoder = RequestDecoder()
 
         init(subscriptionsMaximum: Int = 100, version: Int = 2) {
-            machine = ConnectionStateMachine(
-                connectionID: 7,
-                slotsMaximum: 100,
-                allowsWhenUnavailable: false,
-                subscriptionsMaximum: subscriptionsMaximum,
-                words: CurrentWords()
-            )
+            machine = .fixture(subscriptions: subscriptionsMaximum)
             if version == 3 {
                 _ = send("HELLO 3")
                 _ = receive()
@@ -312,26 +306,5 @@ struct SubscriptionsTests {
         #expect(peer.send("PING") == .replied)
         #expect(peer.receive().hasPrefix("-DRAINING "))
         #expect(peer.machine.isFinished)
-    }
-
-    @Test("keep a silent connection open beyond the idle time")
-    func idle() {
-        var timeouts = ConnectionTimeouts()
-        let limits = ConnectionLimits(
-            request: RequestLimits(),
-            inFlightMaximum: 1,
-            outputBytesMaximum: 1,
-            outputTimeout: .seconds(1),
-            idleTimeout: .seconds(5),
-            firstRequestTimeout: .seconds(1),
-            connectionsMaximum: 1,
-            allowsWhenUnavailable: false
-        )
-        timeouts.start(at: .uptimeNanoseconds(0), limits)
-        timeouts.requestsReceived(at: .uptimeNanoseconds(0))
-        let late = NIODeadline.uptimeNanoseconds(0) + .seconds(5)
-        #expect(timeouts.expire(at: late, isIdle: true, isSubscribed: true) == nil)
-        #expect(timeouts.nextDeadline == late + .seconds(5))
-        #expect(timeouts.expire(at: late + .seconds(5), isIdle: true, isSubscribed: false) == .idle)
     }
 }
