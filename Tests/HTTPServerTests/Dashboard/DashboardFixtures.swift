@@ -13,9 +13,9 @@ enum DashboardFixtures {
         _ label: String,
         messages: Int,
         silent: Int,
-        gentle: Int,
-        prominent: Int,
-        blocked: Int
+        gentle: Int = 0,
+        prominent: Int = 0,
+        blocked: Int = 0
     ) -> PeriodReport {
         var report = PeriodReport(period: billingPeriod(label))
         report.add(users: silent, in: .silent, messages: messages)
@@ -23,6 +23,16 @@ enum DashboardFixtures {
         report.add(users: prominent, in: .prominent, messages: 0)
         report.add(users: blocked, in: .blocked, messages: 0)
         return report
+    }
+
+    /// Periods that were counted now.
+    static func periods(
+        _ reports: [PeriodReport],
+        open: PeriodReport = PeriodReport(period: .open),
+        current: String = "2026-11",
+        plans: [BillingPeriod: [PlanReport]] = [:]
+    ) -> Figure<AllPeriods> {
+        .now(AllPeriods(current: billingPeriod(current), open: open, reports: reports, plans: plans))
     }
 
     static let overview = OverviewFigures(
@@ -64,7 +74,7 @@ enum DashboardFixtures {
             age: .seconds(12),
             error: nil
         ),
-        days: .loaded(
+        days: .now(
             (0..<30).map { index in
                 DailyActivity(
                     day: CivilDate(
@@ -73,11 +83,9 @@ enum DashboardFixtures {
                     messages: index * 7_919 % 61_000 + 20_000,
                     blocked: index * 31 % 400
                 )
-            },
-            age: .zero,
-            error: nil
+            }
         ),
-        billing: .loaded(
+        billing: .now(
             BillingOverview(
                 plans: [paid, Plan.pro, trial],
                 failedEvents: [
@@ -97,9 +105,7 @@ enum DashboardFixtures {
                     ),
                 ],
                 failedCount: 2
-            ),
-            age: .zero,
-            error: nil
+            )
         ),
         live: LiveFigures(info: ["answers_per_second=1284.3", "latency_p99_us=1840", "queue_depth=3", "database=up"])
     )
@@ -221,5 +227,24 @@ enum DashboardFixtures {
 
     static func frame(_ title: String) -> Frame {
         Frame(title: title, version: "1.2.3", csrfToken: "5ea1", signedInAs: "ann", isOverview: title == "Overview")
+    }
+}
+
+extension Figure {
+    /// A value that was read now.
+    static func now(_ value: Value) -> Figure { .loaded(value, age: .zero, error: nil) }
+}
+
+extension PageLibrary {
+    func overview(_ figures: OverviewFigures = DashboardFixtures.overview, mayChange: Bool = false) -> String {
+        let presenter = OverviewPresenter(figures: figures, mayChange: mayChange)
+        return render(.overview, presenter.page(DashboardFixtures.frame("Overview")))
+    }
+
+    func user(_ figures: UserFigures = DashboardFixtures.user, mayChange: Bool = true) -> String {
+        let actions = mayChange ? DashboardFixtures.actions : nil
+        let page = UserPresenter(figures: figures)
+            .page(DashboardFixtures.frame("User"), notices: [], actions: actions)
+        return render(.user, page)
     }
 }

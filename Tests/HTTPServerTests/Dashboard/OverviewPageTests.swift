@@ -13,7 +13,7 @@ struct OverviewPageTests {
     init() throws { library = try PageLibrary() }
 
     private func overview(_ figures: OverviewFigures = DashboardFixtures.overview) -> String {
-        library.render(.overview, OverviewPresenter(figures: figures).page(DashboardFixtures.frame("Overview")))
+        library.overview(figures)
     }
 
     @Test("shows the given figures")
@@ -46,12 +46,8 @@ struct OverviewPageTests {
     @Test("the current and the selected month can be chosen even without usage")
     func monthsWithoutUsage() {
         var figures = DashboardFixtures.overview
-        let old = DashboardFixtures.report("2025-02", messages: 7, silent: 1, gentle: 0, prominent: 0, blocked: 0)
-        figures.periods = .loaded(
-            AllPeriods(current: billingPeriod("2026-12"), open: PeriodReport(period: .open), reports: [old]),
-            age: .zero,
-            error: nil
-        )
+        let old = DashboardFixtures.report("2025-02", messages: 7, silent: 1)
+        figures.periods = DashboardFixtures.periods([old], current: "2026-12")
         figures.period = billingPeriod("1999-12")
         let options = overview(figures).split(separator: "\n").filter { $0.hasPrefix("<option ") }
         #expect(
@@ -69,7 +65,7 @@ struct OverviewPageTests {
         var figures = DashboardFixtures.overview
         figures.periods = .loading
         figures.days = .failed(EngineError(.unavailable, "away"))
-        figures.top = .loaded([], age: .zero, error: nil)
+        figures.top = .now([])
         let presenter = OverviewPresenter(figures: figures)
         #expect(presenter.isIncomplete)
         let page = overview(figures)
@@ -111,11 +107,7 @@ struct OverviewPageTests {
         var figures = DashboardFixtures.overview
         var report = PeriodReport(period: .open)
         report.add(users: users, in: .silent, messages: messages)
-        figures.periods = .loaded(
-            AllPeriods(current: billingPeriod("2026-11"), open: report, reports: [report]),
-            age: .zero,
-            error: nil
-        )
+        figures.periods = DashboardFixtures.periods([report], open: report)
         #expect(overview(figures).contains("<dd class=\"more\">\(text) a user on average</dd>"))
     }
 
@@ -151,15 +143,10 @@ struct OverviewPageTests {
         let months = (1_500..<2_000).flatMap { ["\($0)-01", "\($0)-07"] }
         let labels = months + (0..<5_000).map { "label\($0)" }
         let plans = (0..<3_000).map { PlanReport(plan: "plan\($0)", users: $0, messages: $0, blocked: 0) }
-        figures.periods = .loaded(
-            AllPeriods(
-                current: billingPeriod("2026-11"),
-                open: DashboardFixtures.report("open", messages: 1, silent: 1, gentle: 0, prominent: 0, blocked: 0),
-                reports: labels.map { PeriodReport(period: BillingPeriod(storedLabel: $0)) },
-                plans: [.open: plans]
-            ),
-            age: .zero,
-            error: nil
+        figures.periods = DashboardFixtures.periods(
+            labels.map { PeriodReport(period: BillingPeriod(storedLabel: $0)) },
+            open: DashboardFixtures.report("open", messages: 1, silent: 1),
+            plans: [.open: plans]
         )
         figures.period = BillingPeriod(storedLabel: "label999")
         let page = overview(figures)
@@ -174,9 +161,7 @@ struct OverviewPageTests {
 
     @Test("an operator can replay a failed event; tiers and plans link to their users")
     func links() {
-        let figures = DashboardFixtures.overview
-        let presenter = OverviewPresenter(figures: figures, mayChange: true)
-        let page = library.render(.overview, presenter.page(DashboardFixtures.frame("Overview")))
+        let page = library.overview(mayChange: true)
         #expect(page.contains("href=\"/dashboard/event?source=revenuecat&amp;id=renewal%20%26%20more\""))
         #expect(!overview().contains("/dashboard/event?"), "a viewer may not")
         #expect(
@@ -190,7 +175,7 @@ struct OverviewPageTests {
     @Test("one failed event has one user")
     func oneFailed() {
         var figures = DashboardFixtures.overview
-        figures.billing = .loaded(BillingOverview(failedCount: 1), age: .zero, error: nil)
+        figures.billing = .now(BillingOverview(failedCount: 1))
         #expect(overview(figures).contains("1 store event failed.</strong> Its user may have the wrong access."))
         #expect(overview().contains("2 store events failed.</strong> Their users may"))
     }
@@ -198,14 +183,10 @@ struct OverviewPageTests {
     @Test("a new installation shows first steps")
     func empty() {
         var figures = DashboardFixtures.overview
-        figures.periods = .loaded(
-            AllPeriods(current: billingPeriod("2026-11"), open: PeriodReport(period: .open), reports: []),
-            age: .zero,
-            error: nil
-        )
-        figures.top = .loaded([], age: .zero, error: nil)
-        figures.days = .loaded([], age: .zero, error: nil)
-        figures.billing = .loaded(BillingOverview(plans: Plan.initial), age: .zero, error: nil)
+        figures.periods = DashboardFixtures.periods([])
+        figures.top = .now([])
+        figures.days = .now([])
+        figures.billing = .now(BillingOverview(plans: Plan.initial))
         let page = overview(figures)
         #expect(page.contains("Getting started") && page.contains("headroom token create backend --scope chat"))
         #expect(!page.contains("<svg class=\"columns\""), "empty charts are not drawn")
@@ -223,12 +204,8 @@ struct OverviewPageTests {
     @Test("there is no chart of months if only trials have usage")
     func trialsOnly() {
         var figures = DashboardFixtures.overview
-        let trial = DashboardFixtures.report("trial", messages: 3, silent: 1, gentle: 0, prominent: 0, blocked: 0)
-        figures.periods = .loaded(
-            AllPeriods(current: billingPeriod("2026-11"), open: trial, reports: [trial]),
-            age: .zero,
-            error: nil
-        )
+        let trial = DashboardFixtures.report("trial", messages: 3, silent: 1)
+        figures.periods = DashboardFixtures.periods([trial], open: trial)
         #expect(!overview(figures).contains("id=\"history-title\""))
         #expect(overview(figures).contains("No usage of monthly plans in these months."))
         #expect(overview().contains("id=\"history-title\""))
@@ -252,7 +229,7 @@ struct OverviewPageTests {
             #expect(page.contains(text), "\(text)")
         }
         var figures = DashboardFixtures.overview
-        figures.billing = .loaded(BillingOverview(plans: [DashboardFixtures.paid]), age: .zero, error: nil)
+        figures.billing = .now(BillingOverview(plans: [DashboardFixtures.paid]))
         #expect(overview(figures).contains("No store event has failed."))
         // For a month, only plans with users are listed.
         figures = DashboardFixtures.overview
@@ -263,13 +240,9 @@ struct OverviewPageTests {
         #expect(!overview(figures).contains("800 a month") && overview(figures).contains("</bdi>: running now"))
         #expect(overview(figures).contains("No messages in this period."))
         figures = DashboardFixtures.overview
-        figures.billing = .loaded(BillingOverview(plans: [DashboardFixtures.paid]), age: .zero, error: nil)
+        figures.billing = .now(BillingOverview(plans: [DashboardFixtures.paid]))
         #expect(!overview(figures).contains("store events failed."))
-        figures.billing = .loaded(
-            BillingOverview(failedCount: BillingOverview.failedCountMaximum),
-            age: .zero,
-            error: nil
-        )
+        figures.billing = .now(BillingOverview(failedCount: BillingOverview.failedCountMaximum))
         #expect(overview(figures).contains("10,000 store events or more failed."))
     }
 

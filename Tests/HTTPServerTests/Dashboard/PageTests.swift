@@ -12,19 +12,6 @@ struct PageTests {
 
     init() throws { library = try PageLibrary() }
 
-    private func overview(_ figures: OverviewFigures = DashboardFixtures.overview) -> String {
-        library.render(.overview, OverviewPresenter(figures: figures).page(DashboardFixtures.frame("Overview")))
-    }
-
-    private func user(_ figures: UserFigures = DashboardFixtures.user, mayChange: Bool = true) -> String {
-        let page = UserPresenter(figures: figures).page(
-            DashboardFixtures.frame("User"),
-            notices: [],
-            actions: mayChange ? DashboardFixtures.actions : nil
-        )
-        return library.render(.user, page)
-    }
-
     /// Every page, with one text in all places.
     private func pages(with text: String) -> [String] {
         var figures = DashboardFixtures.user
@@ -157,7 +144,7 @@ struct PageTests {
     @Test("pages comply with their Content-Security-Policy")
     func policy() throws {
         let forbidden = try Regex("<style|\\sstyle=|\\son[a-z]+=|javascript:|https?://|src=\"//")
-        for page in [overview(), user(), library.render(.userList, userList("a list"))] {
+        for page in [library.overview(), library.user(), library.render(.userList, userList("a list"))] {
             #expect(page.firstMatch(of: forbidden) == nil)
             #expect(page.components(separatedBy: "<script").count == 2)
         }
@@ -165,7 +152,7 @@ struct PageTests {
 
     @Test("ids are unique, and labels and descriptions refer to existing ids")
     func ids() throws {
-        for page in [overview(), user(), library.render(.userList, userList("a list"))] {
+        for page in [library.overview(), library.user(), library.render(.userList, userList("a list"))] {
             let ids = page.matches(of: try Regex("\\sid=\"([^\"]+)\"", as: (Substring, Substring).self)).map {
                 String($0.output.1)
             }

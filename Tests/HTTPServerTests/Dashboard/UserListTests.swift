@@ -60,7 +60,7 @@ struct UserListTests {
         var figures = DashboardFixtures.list(2)
         #expect(!html(figures).contains("November 2026 (2)"))
         let usage = PeriodUsage(user: user(1), period: billingPeriod("2026-11.2"), used: 5, limit: 800, tier: .silent)
-        figures.users = .loaded([usage], age: .zero, error: nil)
+        figures.users = .now([usage])
         #expect(html(figures).contains("</a> <span class=\"muted\">November 2026 (2)</span></th>"))
     }
 

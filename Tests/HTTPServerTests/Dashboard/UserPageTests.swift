@@ -13,12 +13,7 @@ struct UserPageTests {
     init() throws { library = try PageLibrary() }
 
     private func html(_ figures: UserFigures = DashboardFixtures.user, mayChange: Bool = true) -> String {
-        let page = UserPresenter(figures: figures).page(
-            DashboardFixtures.frame("User"),
-            notices: [],
-            actions: mayChange ? DashboardFixtures.actions : nil
-        )
-        return library.render(.user, page)
+        library.user(figures, mayChange: mayChange)
     }
 
     @Test("shows the usage, the product's texts, and the history")
