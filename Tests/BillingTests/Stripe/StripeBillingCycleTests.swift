@@ -60,7 +60,7 @@ struct StripeBillingCycleTests {
             _ status: String = "active",
             _ changes: [String: JSONValue] = [:],
             previous: [String: JSONValue]?,
-            _ effects: String...
+            _ effects: String = ""
         ) {
             testDescription = name
             payload = StripePayload.subscription(
@@ -70,7 +70,7 @@ struct StripeBillingCycleTests {
                 present.merging(changes) { $1 }
             )
             payload.event["api_version"] = "2026-06-24.dahlia"
-            self.effects = effects
+            self.effects = effects.split(separator: ", ").map(String.init)
         }
     }
 
@@ -87,32 +87,29 @@ struct StripeBillingCycleTests {
     private static let invoiced: [String: JSONValue] = ["latest_invoice": "in_0"]
 
     private static let paid: [Row] = [
-        Row("is bought", previous: nil, "purchased start..end", "uncancelled ..end"),
+        Row("is bought", previous: nil, "purchased start..end, uncancelled ..end"),
         Row("incomplete", "incomplete", previous: nil),
-        Row("incomplete → active", previous: ["status": "incomplete"], "renewed start..end", "uncancelled ..end"),
+        Row("incomplete → active", previous: ["status": "incomplete"], "renewed start..end, uncancelled ..end"),
         Row(
             "trial",
             "trialing",
             trial.merging(["items": list(item(Payload.start, soon)), "billing_cycle_anchor": .seconds(soon)]) { $1 },
             previous: nil,
-            "purchased start..soon",
-            "uncancelled ..soon"
+            "purchased start..soon, uncancelled ..soon"
         ),
         Row(
             "trial → paid",
             "active",
             trial.merging(["items": list(item(soon, Payload.nextEnd)), "billing_cycle_anchor": .seconds(soon)]) { $1 },
             previous: ["status": "trialing", "items": list(item(Payload.start, soon)), "latest_invoice": "in_0"],
-            "renewed soon..next",
-            "uncancelled ..next"
+            "renewed soon..next, uncancelled ..next"
         ),
         Row(
             "the next period",
             "active",
             ["items": list(item(Payload.end, Payload.nextEnd))],
             previous: ["items": list(item()), "latest_invoice": "in_0"],
-            "renewed end..next",
-            "uncancelled ..next"
+            "renewed end..next, uncancelled ..next"
         ),
         Row(
             "billing_cycle_anchor now, with proration or without",
@@ -121,8 +118,7 @@ struct StripeBillingCycleTests {
             previous: [
                 "items": list(item()), "billing_cycle_anchor": .seconds(Payload.start), "latest_invoice": "in_0",
             ],
-            "renewed soon..next",
-            "uncancelled ..next"
+            "renewed soon..next, uncancelled ..next"
         ),
         Row(
             "billing_cycle_anchor_config: the first part of a month",
@@ -132,28 +128,24 @@ struct StripeBillingCycleTests {
                 "billing_cycle_anchor_config": .object(["day_of_month": .integer(1)]),
             ],
             previous: nil,
-            "purchased start..soon",
-            "uncancelled ..soon"
+            "purchased start..soon, uncancelled ..soon"
         ),
         Row(
             "another price with proration, also by a schedule's phase",
             previous: ["items": list(item(price: "price_0")), "plan": .object(["id": "price_0"])],
-            "renewed start..end",
-            "uncancelled ..end"
+            "renewed start..end, uncancelled ..end"
         ),
         Row(
             "another price, and the difference invoiced at once",
             previous: ["items": list(item(price: "price_0")), "latest_invoice": "in_0"],
-            "renewed start..end",
-            "uncancelled ..end"
+            "renewed start..end, uncancelled ..end"
         ),
         Row(
             "a schedule's phase that begins a period",
             "active",
             ["items": list(item(soon, Payload.nextEnd)), "schedule": "sub_sched_1"],
             previous: ["items": list(item(price: "price_0")), "latest_invoice": "in_0"],
-            "renewed soon..next",
-            "uncancelled ..next"
+            "renewed soon..next, uncancelled ..next"
         ),
     ]
 
@@ -164,7 +156,7 @@ struct StripeBillingCycleTests {
             ("another quantity", ["items": list(item(quantity: 2)), "quantity": .integer(2)]),
             ("another quantity, invoiced at once", ["items": list(item(quantity: 2)), "latest_invoice": "in_0"]),
             ("flexible billing instead of classic", ["billing_mode": .object(["type": "classic"])]),
-        ].map { name, previous in Row(name, previous: previous, "product_changed ..end unpaid", "uncancelled ..") }
+        ].map { name, previous in Row(name, previous: previous, "product_changed ..end unpaid, uncancelled ..") }
         + [
             Row(
                 "a longer trial",
@@ -174,31 +166,26 @@ struct StripeBillingCycleTests {
                     "trial_end": .seconds(soon), "billing_cycle_anchor": .seconds(soon),
                     "items": list(item(Payload.start, soon)),
                 ],
-                "extended ..end",
-                "product_changed start..end unpaid",
-                "uncancelled .."
+                "extended ..end, product_changed start..end unpaid, uncancelled .."
             ),
             Row(
                 "a cancellation at the period's end",
                 "active",
                 cancelled,
                 previous: ["cancel_at": .null, "cancel_at_period_end": .bool(false), "canceled_at": .null],
-                "product_changed start..end unpaid",
-                "cancelled .."
+                "product_changed start..end unpaid, cancelled .."
             ),
             Row(
                 "a cancellation that is reversed",
                 previous: cancelled,
-                "product_changed start..end unpaid",
-                "uncancelled .."
+                "product_changed start..end unpaid, uncancelled .."
             ),
             Row(
                 "a cancellation on a day, which ends the period",
                 "active",
                 ["cancel_at": .seconds(soon), "items": list(item(Payload.start, soon))],
                 previous: ["cancel_at": .null, "items": list(item())],
-                "product_changed start..soon unpaid",
-                "cancelled .."
+                "product_changed start..soon unpaid, cancelled .."
             ),
         ]
 
