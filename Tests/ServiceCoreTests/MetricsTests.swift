@@ -104,15 +104,7 @@ struct MetricsTests {
     func counting() throws {
         let metrics = ServiceMetrics(eventLoops: 2)
         let user = UserID(high: 1, low: 2)
-        var snapshot = UsageSnapshot(
-            plan: Plan(name: "paid", label: "Premium", cycle: .monthly, allowance: 800),
-            state: .active,
-            period: BillingPeriod(year: 2026, month: 3),
-            used: 639,
-            limit: 800,
-            startedAt: Instant(microsecondsSince1970: 0),
-            observedAt: Instant(microsecondsSince1970: 0)
-        )
+        var snapshot = UsageSnapshot.monthly(used: 639)
         let answers = [
             snapshot.consume(1, of: user), snapshot.check(1_000, of: user), snapshot.usage(of: user),
             Answer(user: user, status: .held, snapshot: snapshot),

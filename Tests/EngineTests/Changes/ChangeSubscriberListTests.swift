@@ -32,15 +32,7 @@ struct ChangeSubscriberListTests {
         changesAt: Instant? = nil
     ) -> ChangeSubscriberList.Observation {
         ChangeSubscriberList.Observation(
-            snapshot: UsageSnapshot(
-                plan: .paid,
-                state: .active,
-                period: billingPeriod("2026-11"),
-                used: used,
-                limit: 800,
-                startedAt: at("2026-11-01"),
-                observedAt: observed ?? now
-            ),
+            snapshot: .monthly(used: used, observedAt: observed ?? now),
             fingerprint: "\(used)",
             changesAt: changesAt
         )
