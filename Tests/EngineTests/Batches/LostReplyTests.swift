@@ -17,14 +17,10 @@ struct LostReplyTests {
         let engine: EngineHarness
         let other: EngineHarness
 
-        /// The outcome of a request whose first reply is lost.
-        func losing(_ user: UserID, _ operation: EngineOperation) async throws -> Outcome {
-            try await losing([(user, operation)])[0]
-        }
-
+        /// The outcomes of requests whose first reply is lost.
         func losing(
             _ asked: [(user: UserID, operation: EngineOperation)],
-            meanwhile: () async throws -> Void = {}
+            meanwhile: () async throws -> Void
         ) async throws -> [Outcome] {
             let losses = engine.log.count(of: "database is away")
             proxy.arm(.reply("_batch"))
@@ -54,75 +50,6 @@ struct LostReplyTests {
                 _ = try await scene.engine.execute(ada, .consume(1))
                 try await body(scene)
             }
-        }
-    }
-
-    @Test("of a message with a key: it is counted once, and its answer equals that of a repetition")
-    func keyed() async throws {
-        try await running { scene in
-            for round in 0..<10 {
-                let key = messageKey("round \(round)")
-                let answer = try #require(try await scene.losing(ada, .consume(3, key: key)).answer)
-                #expect(!answer.isRepeated && answer.snapshot.used == 4 + 3 * round)
-                for engine in [scene.engine, scene.other] {
-                    let repeated = try #require(try await engine.execute(ada, .consume(3, key: key)).answer)
-                    #expect(repeated.isRepeated && repeated.firstNumbers == answer.firstNumbers)
-                }
-            }
-            #expect(try await scene.database.count(of: ada, period: "2026-11") == 31)
-            #expect(scene.proxy.cuts == 10)
-        }
-    }
-
-    @Test("of a new user's message: it is counted once, and its answer equals that of a repetition")
-    func keyedAndNew() async throws {
-        try await running { scene in
-            for round in 0..<5 {
-                let user = user(UInt64(100 + round))
-                let key = messageKey("first")
-                // The reply of the fast path is lost, which finds no row; then that of the slow path.
-                for messages in [2, 4] {
-                    let key = messages == 2 ? key : messageKey("second")
-                    let answer = try #require(try await scene.losing(user, .consume(messages / 2, key: key)).answer)
-                    #expect(!answer.isRepeated)
-                    let repeated = try #require(
-                        try await scene.other.execute(user, .consume(messages / 2, key: key)).answer
-                    )
-                    #expect(repeated.isRepeated && repeated.firstNumbers == answer.firstNumbers)
-                }
-                #expect(try await scene.database.count(of: user, period: "trial") == 3)
-            }
-        }
-    }
-
-    @Test(
-        "of a RESERVE, a COMMIT or a RELEASE: it takes effect once, and its answer is that of a first request",
-        arguments: [nil, 1]
-    )
-    func holds(committing messages: Int?) async throws {
-        let counted = messages ?? 2
-        try await running { scene in
-            for round in 0..<5 {
-                let (kept, given) = (messageKey("kept \(round)"), messageKey("given \(round)"))
-                let held = try #require(try await scene.losing(ada, .reserve(2, key: kept, ttlSeconds: 60)).answer)
-                #expect(held.status == .held && !held.isRepeated && held.snapshot.held == 2)
-                _ = try await scene.other.execute(ada, .reserve(5, key: given, ttlSeconds: 60))
-                let committed = try #require(try await scene.losing(ada, .commit(messages, key: kept)).answer)
-                #expect(committed.status == .allowed && !committed.isRepeated)
-                #expect(committed.snapshot.used == 1 + counted * (round + 1) && committed.snapshot.held == 5)
-                let released = try #require(try await scene.losing(ada, .release(given)).answer)
-                #expect(released.released == 5 && !released.isRepeated && released.snapshot.held == 0)
-                let repeated = try await scene.other.execute([
-                    (ada, .reserve(2, key: kept, ttlSeconds: 60)), (ada, .commit(messages, key: kept)),
-                    (ada, .release(given)),
-                ])
-                #expect(repeated.compactMap { $0.answer?.isRepeated } == [true, true, true])
-                #expect(repeated[0].answer?.firstNumbers == held.firstNumbers)
-                #expect(repeated[1].answer?.firstNumbers == committed.firstNumbers)
-                #expect(repeated[2].answer?.released == 0)
-            }
-            #expect(try await scene.database.count(of: ada, period: "2026-11") == 1 + 5 * counted)
-            #expect(scene.proxy.cuts == 15)
         }
     }
 

@@ -4,7 +4,7 @@ import Usage
 
 @testable import Engine
 
-/// Keys and holds at the end of a period, and after an operator has deleted rows.
+/// Keys and holds at the end of a period.
 @Suite("A key, in its period and after it")
 struct KeyPeriodTests {
     private let eve = at("2026-11-30T23:59:00Z")
@@ -141,22 +141,6 @@ struct KeyPeriodTests {
             #expect(try await database.psql.sqlState(of: "select " + call) == "22023", "that period is over")
             let now = "increment_and_check_usage('\(ada)', '2026-12', 800) ->> 'allowed'"
             #expect(try await database.psql.text(now) == "true")
-        }
-    }
-
-    @Test("whose hold was in a deleted row ends with it, and is not in a new row")
-    func deletedRow() async throws {
-        try await running { database, engine, other in
-            let (first, second) = (messageKey("first"), messageKey("second"))
-            _ = try await engine.execute(ada, .reserve(2, key: first, ttlSeconds: 600))
-            _ = try await engine.execute(ada, .reserve(3, key: second, ttlSeconds: 600))
-            try await database.psql.execute("delete from message_usage where user_id = '\(ada)'")
-            #expect(try await engine.execute(ada, .commit(key: first)) == .failure(.holdExpired))
-            #expect(try await other.execute(ada, .consume(1)).answer?.snapshot.held == 0)
-            #expect(try await engine.execute(ada, .commit(key: first)) == .failure(.holdExpired))
-            #expect(try await engine.execute(ada, .release(second)).answer?.released == 0)
-            _ = try await engine.execute(ada, .reserve(5, key: messageKey("third"), ttlSeconds: 600))
-            #expect(try await other.execute(ada, .usage).answer?.snapshot.held == 5)
         }
     }
 
