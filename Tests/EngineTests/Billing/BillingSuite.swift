@@ -25,6 +25,18 @@ extension BillingSuite {
         ).joined()
     }
 
+    func bought(_ transaction: String, by user: String, _ at: String = "2026-11-05") -> Event {
+        Event("bought \(transaction)", at, by: [user], Event.purchased(transaction))
+    }
+
+    /// A database in which Ada has bought `T` and has sent messages.
+    func bought(used: Int, _ instant: String = "2026-11-20T12:00:00Z") async throws -> TestDatabase {
+        let database = try await fresh(instant)
+        try await database.psql.ingest(bought("T", by: ada))
+        _ = try await database.consume(user(1), used)
+        return database
+    }
+
     func transfer(_ id: String, _ at: String, from: [String], to: [String]) -> Event {
         Event(id, at, type: "TRANSFER", Event.transferred(from: from, to: to))
     }

@@ -6,12 +6,6 @@ import Usage
 
 @Suite("Concurrent billing events")
 struct NotificationRaceTests: BillingSuite {
-    private func sessions(_ count: Int, _ database: TestDatabase) async throws -> [Session] {
-        var sessions: [Session] = []
-        for _ in 0..<count { sessions.append(try await Session.open(database.conninfo)) }
-        return sessions
-    }
-
     @Test("of one customer wait for the one before, and see its effect")
     func waiting() async throws {
         let database = try await fresh()
@@ -29,8 +23,8 @@ struct NotificationRaceTests: BillingSuite {
         print("notifications while counting, seed \(seed)")
         let database = try await fresh()
         let users = (0..<6).map { user(UInt64($0)) }
-        let eventSessions = try await sessions(3, database)
-        let operators = try await sessions(2, database)
+        let eventSessions = try await database.sessions(3)
+        let operators = try await database.sessions(2)
         let engine = EngineHarness(database.conninfo)
         let isAllowed = try await engine.running {
             try await withThrowingTaskGroup(of: Bool.self) { group in

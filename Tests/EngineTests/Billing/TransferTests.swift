@@ -8,9 +8,7 @@ import Usage
 struct TransferTests: BillingSuite {
     @Test("keeps the usage of the period, and gives no free period, also after several transfers")
     func usageGoesAlong() async throws {
-        let database = try await fresh()
-        try await database.psql.ingest(Event("bought", "2026-11-05", by: [ada], Event.purchased("T")))
-        _ = try await database.consume(user(1), 300)
+        let database = try await bought(used: 300)
         let answer = try await database.psql.ingest(transfer("t1", "2026-11-20T10:00:00Z", from: [ada], to: [bob]))
         #expect(answer["outcome"] == "applied" && answer["user"] == bob && answer["plan"] == "paid")
         #expect(try await snapshot(user(2), database) == "fine|paid|300|800")
@@ -47,9 +45,7 @@ struct TransferTests: BillingSuite {
 
     @Test("does not restore usage that an operator has reset, and keeps usage since then")
     func afterReset() async throws {
-        let database = try await fresh()
-        try await database.psql.ingest(Event("bought", "2026-11-05", by: [ada], Event.purchased("T")))
-        _ = try await database.consume(user(1), 300)
+        let database = try await bought(used: 300)
         try await database.psql.ingest(transfer("t1", "2026-11-20T10:00:00Z", from: [ada], to: [bob]))
         try await database.psql.execute("select reset_usage('\(bob)')")
         _ = try await database.consume(user(2), 7)
@@ -62,9 +58,7 @@ struct TransferTests: BillingSuite {
 
     @Test("keeps the transferred usage when an operator changes the plan, also after a time without one")
     func afterSetPlan() async throws {
-        let database = try await fresh()
-        try await database.psql.ingest(Event("bought", "2026-11-05", by: [ada], Event.purchased("T")))
-        _ = try await database.consume(user(1), 300)
+        let database = try await bought(used: 300)
         try await database.psql.ingest(transfer("t1", "2026-11-20T10:00:00Z", from: [ada], to: [bob]))
         for plan in ["pro", "free", "paid"] {
             try await database.psql.execute("select set_plan('\(bob)', '\(plan)')")
@@ -77,9 +71,7 @@ struct TransferTests: BillingSuite {
 
     @Test("keeps the transferred usage when the receiver's anchor day moves within a month")
     func afterNewAnchorDay() async throws {
-        let database = try await fresh("2026-11-15T12:00:00Z")
-        try await database.psql.ingest(Event("bought", "2026-11-05", by: [ada], Event.purchased("T")))
-        _ = try await database.consume(user(1), 700)
+        let database = try await bought(used: 700, "2026-11-15T12:00:00Z")
         try await database.psql.ingest(transfer("t", "2026-11-15T11:00:00Z", from: [ada], to: [bob]))
         #expect(try await snapshot(user(2), database) == "fine|paid|700|800")
         try await database.moveClock(to: at("2026-11-20T12:00:00Z"))
@@ -99,9 +91,7 @@ struct TransferTests: BillingSuite {
 
     @Test("keeps the usage if the giver sent nothing since receiving it")
     func passedOn() async throws {
-        let database = try await fresh("2026-11-10T12:00:00Z")
-        try await database.psql.ingest(Event("bought", "2026-11-05", by: [ada], Event.purchased("T")))
-        _ = try await database.consume(user(1), 300)
+        let database = try await bought(used: 300, "2026-11-10T12:00:00Z")
         try await database.psql.ingest(transfer("t1", "2026-11-10T11:00:00Z", from: [ada], to: [bob]))
         // The period begins on the 5th.
         try await database.moveClock(to: at("2026-12-03T12:00:00Z"))
@@ -111,9 +101,7 @@ struct TransferTests: BillingSuite {
 
     @Test("raises no count of a receiver without a monthly plan")
     func withoutMonthlyPlan() async throws {
-        let database = try await fresh()
-        try await database.psql.ingest(Event("bought", "2026-11-05", by: [ada], Event.purchased("T")))
-        _ = try await database.consume(user(1), 300)
+        let database = try await bought(used: 300)
         try await database.psql.execute("select set_plan('\(bob)', 'free')")
         try await database.psql.ingest(transfer("t", "2026-11-20T10:00:00Z", from: [ada], to: [bob]))
         #expect(try await database.psql.rows("select billing_period from message_usage where user_id = '\(bob)'") == [])

@@ -6,18 +6,12 @@ import Usage
 
 @Suite("The usage of a transferred subscription")
 struct TransferredUsageTests: BillingSuite {
-    private func bought(_ transaction: String, by user: String, _ at: String = "2026-11-05") -> Event {
-        Event("bought \(transaction)", at, by: [user], Event.purchased(transaction))
-    }
-
     @Test(
         "goes along through names without a user, in every order of the transfers",
         arguments: [[0, 1, 2], [2, 1, 0], [1, 0, 2], [2, 0, 1]]
     )
     func anonymous(order: [Int]) async throws {
-        let database = try await fresh()
-        try await database.psql.ingest(bought("T", by: ada))
-        _ = try await database.consume(user(1), 800)
+        let database = try await bought(used: 800)
         let transfers = [
             transfer("t1", "2026-11-20T10:00:00Z", from: [ada], to: [digest(1)]),
             transfer("t2", "2026-11-20T10:10:00Z", from: [digest(1)], to: [digest(2)]),
@@ -32,9 +26,7 @@ struct TransferredUsageTests: BillingSuite {
 
     @Test("goes along through a user whose transfer arrives last")
     func chainOutOfOrder() async throws {
-        let database = try await fresh()
-        try await database.psql.ingest(bought("T", by: ada))
-        _ = try await database.consume(user(1), 800)
+        let database = try await bought(used: 800)
         try await database.psql.ingest(transfer("t2", "2026-11-20T11:00:00Z", from: [bob], to: [cleo]))
         try await database.psql.ingest(transfer("t1", "2026-11-20T10:00:00Z", from: [ada], to: [bob]))
         #expect(try await snapshot(user(3), database) == "fine|paid|800|800")
@@ -71,9 +63,7 @@ struct TransferredUsageTests: BillingSuite {
 
     @Test("includes what the giver holds")
     func held() async throws {
-        let database = try await fresh()
-        try await database.psql.ingest(bought("T", by: ada))
-        _ = try await database.consume(user(1), 100)
+        let database = try await bought(used: 100)
         try await database.hold(700, of: user(1))
         try await database.psql.ingest(transfer("t", "2026-11-20T10:00:00Z", from: [ada], to: [bob]))
         #expect(try await snapshot(user(2), database) == "fine|paid|800|800")
@@ -84,9 +74,7 @@ struct TransferredUsageTests: BillingSuite {
         arguments: ["store", "operator", "trial"]
     )
     func gift(own: String) async throws {
-        let database = try await fresh()
-        try await database.psql.ingest(bought("T", by: ada))
-        _ = try await database.consume(user(1), 800)
+        let database = try await bought(used: 800)
         switch own {
         case "store": try await database.psql.ingest(bought("T2", by: bob, "2026-11-10"))
         case "operator":
@@ -103,9 +91,7 @@ struct TransferredUsageTests: BillingSuite {
 
     @Test("is subtracted again when an earlier purchase of the receiver arrives late, and only once")
     func lateOwnPurchase() async throws {
-        let database = try await fresh()
-        try await database.psql.ingest(bought("T", by: ada))
-        _ = try await database.consume(user(1), 300)
+        let database = try await bought(used: 300)
         try await database.psql.ingest(transfer("t", "2026-11-20T10:00:00Z", from: [ada], to: [bob]))
         _ = try await database.consume(user(2), 5)
         #expect(try await snapshot(user(2), database) == "fine|paid|305|800")
@@ -119,9 +105,7 @@ struct TransferredUsageTests: BillingSuite {
 
     @Test("is not subtracted from a row that was reset since")
     func lateOwnPurchaseAfterReset() async throws {
-        let database = try await fresh()
-        try await database.psql.ingest(bought("T", by: ada))
-        _ = try await database.consume(user(1), 300)
+        let database = try await bought(used: 300)
         try await database.psql.ingest(transfer("t", "2026-11-20T10:00:00Z", from: [ada], to: [bob]))
         try await database.psql.execute("select reset_usage('\(bob)')")
         _ = try await database.consume(user(2), 5)
@@ -131,9 +115,7 @@ struct TransferredUsageTests: BillingSuite {
 
     @Test("stays where a purchase follows the transfer")
     func laterOwnPurchase() async throws {
-        let database = try await fresh()
-        try await database.psql.ingest(bought("T", by: ada))
-        _ = try await database.consume(user(1), 300)
+        let database = try await bought(used: 300)
         try await database.psql.ingest(transfer("t", "2026-11-20T10:00:00Z", from: [ada], to: [bob]))
         try await database.psql.ingest(bought("T2", by: bob, "2026-11-20T11:00:00Z"))
         #expect(try await snapshot(user(2), database) == "fine|paid|300|800")

@@ -15,10 +15,6 @@ struct TransferredWindowTests: BillingSuite {
         return database
     }
 
-    private func bought(_ transaction: String, by user: String, _ at: String = "2026-11-05") -> Event {
-        Event("bought \(transaction)", at, by: [user], Event.purchased(transaction))
-    }
-
     /// Messages taken from the open window, and when it ends; "none" without one.
     private func window(_ user: UserID, _ database: TestDatabase) async throws -> String? {
         try await database.psql.text(

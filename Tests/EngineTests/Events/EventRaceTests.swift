@@ -6,16 +6,10 @@ import Usage
 
 @Suite("Concurrent store events")
 struct EventRaceTests {
-    private func sessions(_ count: Int, _ database: TestDatabase) async throws -> [Session] {
-        var sessions: [Session] = []
-        for _ in 0..<count { sessions.append(try await Session.open(database.conninfo)) }
-        return sessions
-    }
-
     @Test("the same event has one effect, and all answers but one are duplicate")
     func sameEvent() async throws {
         let database = try await TestDatabase.fresh(at: at("2026-11-11T12:00:00Z"))
-        let sessions = try await sessions(4, database)
+        let sessions = try await database.sessions(4)
         for number in 0..<25 {
             let event = StoreEvent(
                 "purchased",
@@ -62,7 +56,7 @@ struct EventRaceTests {
         for user in users.prefix(3) {
             _ = try await database.psql.text("select increment_and_check_usage('\(user)', 'trial', 100)")
         }
-        let eventSessions = try await sessions(3, database)
+        let eventSessions = try await database.sessions(3)
         let engine = EngineHarness(database.conninfo)
         let counted = try await engine.running {
             try await withThrowingTaskGroup(of: Int.self) { group in

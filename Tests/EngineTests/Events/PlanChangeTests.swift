@@ -7,9 +7,9 @@ import Usage
 /// Changes of plan by store events, with messages before and after.
 @Suite("A change of plan by a store event")
 struct StorePlanChangeTests {
-    private func database(_ instant: String) async throws -> TestDatabase {
-        let database = try await TestDatabase.fresh(at: at(instant))
-        return database
+    /// The answer to the next message.
+    private func next(_ engine: EngineHarness) async throws -> SQLAnswer.Fields {
+        SQLAnswer.fields(of: try #require(try await engine.execute(ada, .consume(1)).answer))
     }
 
     private func expect(
@@ -22,9 +22,7 @@ struct StorePlanChangeTests {
 
     @Test("to a larger plan unblocks with the next message, and keeps the count")
     func upgrade() async throws {
-        let database = try await database("2026-11-01")
-        let engine = EngineHarness(database.conninfo)
-        try await engine.running {
+        try await EngineHarness.serving(.fresh(at: at("2026-11-01"))) { database, engine in
             try await database.report(StoreEvent("purchased", "2026-11-01", ["plan": "paid", "expires": "2026-12-01"]))
             for count in [799, 1] { #expect(try await engine.execute(ada, .consume(count)).isAllowed) }
             #expect(try await engine.execute(ada, .consume(1)).answer?.status == .blocked(.limitReached))
@@ -43,31 +41,23 @@ struct StorePlanChangeTests {
 
     @Test("to a smaller plan waits for the renewal, then blocks, and keeps the count")
     func downgrade() async throws {
-        let database = try await database("2026-11-01")
-        let engine = EngineHarness(database.conninfo)
-        try await engine.running {
+        try await EngineHarness.serving(.fresh(at: at("2026-11-01"))) { database, engine in
             try await database.report(
                 StoreEvent("purchased", "2026-11-01", ["plan": "pro", "expires": "2026-11-20", "anchor": "1"])
             )
             #expect(try await engine.execute(ada, .consume(900)).isAllowed)
             try await database.report(StoreEvent("product_changed", "2026-11-10", ["next_plan": "paid"]))
-            expect(
-                SQLAnswer.fields(of: try #require(try await engine.execute(ada, .consume(1)).answer)),
-                ["plan": "pro"]
-            )
+            expect(try await next(engine), ["plan": "pro"])
             try await database.report(StoreEvent("renewed", "2026-11-20", ["expires": "2026-12-20"]))
             expect(
-                SQLAnswer.fields(of: try #require(try await engine.execute(ada, .consume(1)).answer)),
+                try await next(engine),
                 [
                     "status": "BLOCKED", "reason": "limit_reached", "plan": "paid", "used": "901", "limit": "800",
                     "remaining": "0", "previous_plan": "pro", "period": "2026-11",
                 ]
             )
             try await database.moveClock(to: at("2026-12-01"))
-            expect(
-                SQLAnswer.fields(of: try #require(try await engine.execute(ada, .consume(1)).answer)),
-                ["status": "ALLOWED", "used": "1", "limit": "800", "period": "2026-12"]
-            )
+            expect(try await next(engine), ["status": "ALLOWED", "used": "1", "limit": "800", "period": "2026-12"])
         }
     }
 
@@ -76,7 +66,7 @@ struct StorePlanChangeTests {
         arguments: [true, false]
     )
     func trialToPaid(isStoreTrial: Bool) async throws {
-        let database = try await database("2026-11-10T09:00:00Z")
+        let database = try await TestDatabase.fresh(at: at("2026-11-10T09:00:00Z"))
         if isStoreTrial {
             try await database.report(
                 StoreEvent("purchased", "2026-11-10T09:00:00Z", ["plan": "trial", "expires": "2026-11-13T09:00:00Z"])
@@ -105,9 +95,7 @@ struct StorePlanChangeTests {
 
     @Test("back to a subscription restores access with the next message, with the previous plan on record")
     func resubscription() async throws {
-        let database = try await database("2026-11-05")
-        let engine = EngineHarness(database.conninfo)
-        try await engine.running {
+        try await EngineHarness.serving(.fresh(at: at("2026-11-05"))) { database, engine in
             try await database.report(StoreEvent("purchased", "2026-11-05", ["plan": "paid", "expires": "2026-12-05"]))
             _ = try await engine.execute(ada, .consume(10))
             try await database.report(StoreEvent("expired", "2026-12-05", ["expires": "2026-12-05"]))
@@ -132,7 +120,7 @@ struct StorePlanChangeTests {
         ["monthly", "weekly", "daily"]
     )
     func fromOperator(isInOrder: Bool, cycle: String) async throws {
-        let database = try await database("2026-11-05")
+        let database = try await TestDatabase.fresh(at: at("2026-11-05"))
         try await database.psql.execute(
             """
             insert into headroom.plans (plan, label, cycle, allowance) values ('team', 'Team', '\(cycle)', 50);
@@ -150,7 +138,7 @@ struct StorePlanChangeTests {
 
     @Test("has no effect if it happened before an operator set a plan")
     func outdated() async throws {
-        let database = try await database("2026-11-05")
+        let database = try await TestDatabase.fresh(at: at("2026-11-05"))
         let bought = StoreEvent("purchased", "2026-11-05", ["plan": "paid", "expires": "2026-12-05"])
         try await database.report(bought)
         try await database.moveClock(to: at("2026-11-10"))
@@ -173,7 +161,7 @@ struct StorePlanChangeTests {
 
     @Test("to a second trial ends with the first, also after the user was forgotten")
     func spentTrial() async throws {
-        let database = try await database("2026-11-10")
+        let database = try await TestDatabase.fresh(at: at("2026-11-10"))
         _ = try await database.consume(ada, 100)
         try await database.report(StoreEvent("purchased", "2026-11-11", ["plan": "trial", "expires": "2026-11-18"]))
         expect(try await database.consume(ada), ["status": "BLOCKED", "reason": "trial_limit_reached", "used": "100"])

@@ -86,6 +86,12 @@ extension TestDatabase {
         }
     }
 
+    func sessions(_ count: Int) async throws -> [Session] {
+        var sessions: [Session] = []
+        for _ in 0..<count { sessions.append(try await Session.open(conninfo)) }
+        return sessions
+    }
+
     /// Applies an event, and another one before the first is committed.
     ///
     /// - Returns: both answers.
