@@ -31,6 +31,13 @@ struct ReportReaderTests {
         reset session_replication_role;
         """
 
+    private func filled(with more: String = "") async throws -> TestDatabase {
+        let database = try await TestDatabase.fresh()
+        try await database.psql.execute(ReportReaderTests.rows + more)
+        try await database.stopClock(at: at("2026-11-15"))
+        return database
+    }
+
     private func expected(_ database: TestDatabase, _ period: String) async throws -> String? {
         try await database.psql.text(
             """
@@ -50,9 +57,7 @@ struct ReportReaderTests {
 
     @Test("a report equals the view monthly_usage, over many pages")
     func report() async throws {
-        let database = try await TestDatabase.fresh()
-        try await database.psql.execute(ReportReaderTests.rows)
-        try await database.stopClock(at: at("2026-11-15"))
+        let database = try await filled()
         let pages = try await database.psql.number("pg_relation_size('message_usage') / 8192")
         #expect(try #require(pages) > Int(PagedTableScan.rangePages))
         let engine = EngineHarness(database.conninfo)
@@ -72,11 +77,7 @@ struct ReportReaderTests {
 
     @Test("the report of all periods equals the reports of each")
     func allPeriods() async throws {
-        let database = try await TestDatabase.fresh()
-        try await database.psql.execute(ReportReaderTests.rows)
-        try await database.stopClock(at: at("2026-11-15"))
-        let engine = EngineHarness(database.conninfo)
-        try await engine.running {
+        try await EngineHarness.serving(filled()) { database, engine in
             guard case .periods(let all) = try await engine.read(.allPeriods) else {
                 Issue.record("no periods")
                 return
@@ -114,9 +115,8 @@ struct ReportReaderTests {
 
     @Test("a month's report has all of its periods, and counts each user once, by the last")
     func numbered() async throws {
-        let database = try await TestDatabase.fresh()
-        try await database.psql.execute(
-            ReportReaderTests.rows + """
+        let database = try await filled(
+            with: """
                 set session_replication_role = replica;
                 insert into public.message_usage (
                     user_id, billing_period, message_count, "limit", plan, plan_limit, updated_at, resets_at, usable_until,
@@ -131,7 +131,6 @@ struct ReportReaderTests {
                 reset session_replication_role;
                 """
         )
-        try await database.stopClock(at: at("2026-11-15"))
         let expected = try await database.psql.text(
             """
             select concat_ws(' ', count(*) filter (where is_last), sum(used),
@@ -198,10 +197,7 @@ struct ReportReaderTests {
 
     @Test("the top users are those of the sorted table")
     func top() async throws {
-        let database = try await TestDatabase.fresh()
-        try await database.psql.execute(ReportReaderTests.rows)
-        let engine = EngineHarness(database.conninfo)
-        try await engine.running {
+        try await EngineHarness.serving(filled()) { database, engine in
             for count in [1, 10, 1_000] {
                 let outcome = try await engine.read(.top(billingPeriod("2026-11"), count: count))
                 guard case .periodUsages(let periods) = outcome else {
@@ -228,11 +224,7 @@ struct ReportReaderTests {
 
     @Test("the users of a tier and a plan are those of the filtered and sorted table")
     func users() async throws {
-        let database = try await TestDatabase.fresh()
-        try await database.psql.execute(ReportReaderTests.rows)
-        try await database.stopClock(at: at("2026-11-15"))
-        let engine = EngineHarness(database.conninfo)
-        try await engine.running {
+        try await EngineHarness.serving(filled()) { database, engine in
             for (tier, plan, period) in [
                 (Tier.blocked, nil, "2026-11"), (.gentle, "team", "2026-11"), (nil, "paid", "2026-10"),
                 (.prominent, "paid", "open"), (nil, nil, "open"),
@@ -275,10 +267,7 @@ struct ReportReaderTests {
 
     @Test("a scan starts again on a new connection when its connection is cut")
     func reconnects() async throws {
-        let database = try await TestDatabase.fresh()
-        try await database.psql.execute(ReportReaderTests.rows)
-        let engine = EngineHarness(database.conninfo)
-        try await engine.running {
+        try await EngineHarness.serving(filled()) { database, engine in
             try await database.psql.execute("begin; lock table public.message_usage in access exclusive mode")
             let slot = engine.submit(.report(billingPeriod("2026-11")))
             // Not by pg_stat_activity: within a transaction it shows the sessions that there were when it was first
