@@ -121,3 +121,14 @@ final class EventCounter: ChannelInboundHandler {
         if counts(event) { count += 1 }
     }
 }
+
+/// Counts the calls of `read` that reach the socket.
+final class ReadCounter: ChannelOutboundHandler {
+    typealias OutboundIn = Never
+    var reads = 0
+
+    func read(context: ChannelHandlerContext) {
+        reads += 1
+        context.read()
+    }
+}

@@ -66,16 +66,6 @@ private final class InputCounter: ChannelInboundHandler {
     }
 }
 
-private final class ReadCounter: ChannelOutboundHandler {
-    typealias OutboundIn = Never
-    private(set) var reads = 0
-
-    func read(context: ChannelHandlerContext) {
-        reads += 1
-        context.read()
-    }
-}
-
 /// A connection of HTTP/2 as the service builds it behind TLS, all of whose requests are refused.
 private struct Peer {
     let port = EmbeddedPort(all: 0)

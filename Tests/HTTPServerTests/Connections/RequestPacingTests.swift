@@ -7,17 +7,6 @@ import Testing
 
 @Suite("Pipelined requests of one connection")
 struct RequestPacingTests {
-    /// Counts the calls of `read` that reach the socket.
-    private final class ReadCounter: ChannelOutboundHandler {
-        typealias OutboundIn = Any
-        var reads = 0
-
-        func read(context: ChannelHandlerContext) {
-            reads += 1
-            context.read()
-        }
-    }
-
     private func connected(_ port: EmbeddedPort) throws -> (EmbeddedChannel, ReadCounter) {
         let channel = try port.connect()
         let counter = ReadCounter()

@@ -16,12 +16,10 @@ struct ChartTests {
 
     @Test("An axis has steps of 1, 2 or 5 and covers the maximum")
     func axis() {
-        var generator = SystemRandomNumberGenerator()
-        let seed = UInt64.random(in: 0...UInt64.max, using: &generator)
-        var state = seed
+        let seed = SeededGenerator.newSeed()
+        var generator = SeededGenerator(seed: seed)
         for _ in 0..<2_000 {
-            state = state &* 6_364_136_223_846_793_005 &+ 1_442_695_040_888_963_407
-            let maximum = Int(state >> 33) >> Int(state >> 59)
+            let maximum = Int(generator.next() >> 33) >> Int.random(in: 0..<32, using: &generator)
             let axis = ValueAxis(upTo: maximum)
             #expect(axis.top >= maximum && axis.marks.count <= 5 && axis.marks.first == 0, "seed \(seed), \(maximum)")
             #expect(axis.marks.last == axis.top, "seed \(seed), \(maximum)")
@@ -95,12 +93,9 @@ struct ChartTests {
     @Test("Parts fill a bar, and each nonzero part is visible")
     func shares() {
         let seed = SeededGenerator.newSeed()
-        var state = seed
+        var generator = SeededGenerator(seed: seed)
         for _ in 0..<500 {
-            let counts = (0..<4).map { _ in
-                state = state &* 6_364_136_223_846_793_005 &+ 1_442_695_040_888_963_407
-                return Int(state >> 40) >> Int(state >> 58)
-            }
+            let counts = (0..<4).map { _ in Int(generator.next() >> 40) >> Int.random(in: 0..<64, using: &generator) }
             let bar = ShareBar(
                 id: "b",
                 title: "",
