@@ -7,7 +7,7 @@ struct UserTests {
     private static let april = "2026-04-01T00:00:00Z"
     private static let user = "7f1c0a52-3a51-4a7e-9d55-0b6a3f1f7c11"
 
-    private func report(_ usage: String, _ history: [String]) throws -> UserReport {
+    private func report(_ usage: String, _ history: [String] = []) throws -> UserReport {
         UserReport(
             usage: try Record(["+OK user=\(UserTests.user) \(usage)"], status: "OK"),
             history: try [Record](history.map { "+PERIOD user=\(UserTests.user) \($0)" }, status: "PERIOD")
@@ -66,8 +66,7 @@ struct UserTests {
     func states(fields: String, line: String) throws {
         let report = try report(
             "plan=paid tier=silent display=hidden used=0 limit=800 remaining=800 period=2026-03 label=Premium "
-                + "accessible=none \(fields)",
-            []
+                + "accessible=none \(fields)"
         )
         #expect(report.text.contains("\n\(line)\n"), "\(report.text)")
     }
@@ -76,8 +75,7 @@ struct UserTests {
     func new() throws {
         let report = try report(
             "plan=pro state=active tier=silent display=hidden used=0 limit=unlimited remaining=unlimited period=2026-03 "
-                + "label=Pro accessible=none",
-            []
+                + "label=Pro accessible=none"
         )
         #expect(report.text.contains("\nremaining  unlimited\n"))
         #expect(report.text.hasSuffix("\n\nno messages yet"))
