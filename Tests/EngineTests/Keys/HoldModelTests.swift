@@ -7,12 +7,17 @@ import Usage
 /// Serialized, because each history has several database sessions.
 @Suite("Keys and holds, compared with the model", .serialized)
 struct HoldModelTests {
+    private func fresh() async throws -> TestDatabase {
+        let database = try await TestDatabase.fresh(at: HoldHistory.start)
+        try await database.psql.execute("delete from headroom.plans where plan = 'paid'")
+        try await database.psql.run { for plan in HoldHistory.plans { try PlanRow.write(plan, $0) } }
+        return database
+    }
+
     @Test("are answered in random histories as by the model", arguments: SeededGenerator.seeds(always: [1, 2]))
     func randomHistory(seed: UInt64) async throws {
         print("keys and holds, history of seed \(seed)")
-        let database = try await TestDatabase.fresh()
-        try await database.psql.execute(HoldHistory.plansSQL)
-        try await database.stopClock(at: HoldHistory.start)
+        let database = try await fresh()
         let first = EngineHarness(database.conninfo)
         let second = EngineHarness(database.conninfo, lanes: 1)
         try await first.running {
@@ -29,9 +34,7 @@ struct HoldModelTests {
     @Test("are answered as by the model also when replies are lost", arguments: SeededGenerator.seeds(always: [1]))
     func randomLosses(seed: UInt64) async throws {
         print("keys, holds and lost replies, history of seed \(seed)")
-        let database = try await TestDatabase.fresh()
-        try await database.psql.execute(HoldHistory.plansSQL)
-        try await database.stopClock(at: HoldHistory.start)
+        let database = try await fresh()
         let proxy = try await database.proxy()
         defer { proxy.close() }
         let engine = EngineHarness(database.conninfo(through: proxy), lanes: 1)
