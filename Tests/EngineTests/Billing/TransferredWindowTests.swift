@@ -121,17 +121,6 @@ struct TransferredWindowTests: BillingSuite {
         #expect(try await window(user(1), database) == "10 until 15:00")
     }
 
-    @Test("moves to nobody who has access of at least that allowance")
-    func gift() async throws {
-        let database = try await withWindows()
-        try await database.psql.ingest(bought("T", by: ada))
-        try await database.psql.ingest(bought("T2", by: bob))
-        _ = try await database.consume(user(1), 10)
-        _ = try await database.consume(user(2), 1)
-        try await database.psql.ingest(transfer("t", "2026-11-20T12:00:00Z", from: [ada], to: [bob]))
-        #expect(try await window(user(2), database) == "1 until 15:00")
-    }
-
     @Test(
         "is subtracted again when an earlier purchase of the receiver arrives late",
         arguments: [(before: 0, after: 0), (before: 0, after: 3), (before: 2, after: 0), (before: 2, after: 3)]

@@ -38,22 +38,6 @@ struct KeyAttemptTests {
         }
     }
 
-    @Test("is refused also in the batch that released it, and for a user without messages left")
-    func oneBatch() async throws {
-        try await running { _, engine, other in
-            let outcomes = try await engine.execute([
-                (ada, .consume(2, key: key)), (ada, .consume(2, key: key)), (ada, .release(key)),
-                (ada, .consume(2, key: key)), (ada, .consume(800)), (ada, .consume(2, key: key)),
-            ])
-            #expect(outcomes[1].answer?.isRepeated == true)
-            #expect(outcomes[3] == .failure(.keyReleased) && outcomes[5] == .failure(.keyReleased))
-            for engine in [engine, other] {
-                #expect(try await engine.execute(ada, .consume(2, key: key)) == .failure(.keyReleased))
-                try await expectNothing(engine, used: 800)
-            }
-        }
-    }
-
     @Test("is expired for a further RESERVE, which holds nothing, until it is released")
     func expired() async throws {
         try await running { database, engine, other in

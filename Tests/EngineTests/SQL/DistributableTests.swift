@@ -117,18 +117,10 @@ struct DistributableTests {
         #expect(taking == [])
     }
 
-    private static let root = URL(filePath: #filePath).deletingLastPathComponent()
-        .appending(path: "../../../sql").standardizedFileURL
-
     /// A file without its comments.
     private static func code(_ file: URL) throws -> String { code(try String(contentsOf: file, encoding: .utf8)) }
 
     private static func code(_ sql: String) -> String { sql.replacing(/--[^\n]*/, with: "") }
-
-    private static func files(in folder: String) throws -> [URL] {
-        let found = FileManager.default.enumerator(at: root.appending(path: folder), includingPropertiesForKeys: nil)
-        return try #require(found).compactMap { $0 as? URL }.filter { $0.pathExtension == "sql" }
-    }
 
     /// The statements of lanes, except open_lane: it has such a CTE, and is sent once per connection and bucket.
     private static let sent =
@@ -140,12 +132,12 @@ struct DistributableTests {
     /// The functions of lanes' statements and of triggers, with all functions that these call: name and body.
     private static func passed() throws -> [String: String] {
         var bodies: [String: String] = [:]
-        for file in try files(in: "functions") {
+        for file in try SchemaFilesTests.files(in: "functions") {
             let name = String(file.lastPathComponent.prefix { $0 != "." })
             bodies[name, default: ""] += try code(file)
         }
         var passed: [String: String] = [:]
-        var texts = sent.map(code) + [try code(root.appending(path: "triggers.sql"))]
+        var texts = sent.map(code) + [try code(SchemaFilesTests.root.appending(path: "triggers.sql"))]
         while let text = texts.popLast() {
             for match in text.matches(of: /headroom\.(\w+)\s*\(/) {
                 let name = String(match.1)
@@ -196,7 +188,7 @@ struct DistributableTests {
     @Test("sets no column to an element of an array: Citus 13.2.0 crashes if the column's type is a domain")
     func elements() throws {
         let assignment = /(?i)(?:\bset|,)\s+"?\w+"?\s+=\s+\w+\[/
-        for file in try Self.files(in: "functions") + Self.files(in: "queries") {
+        for file in try SchemaFilesTests.files(in: "functions") + SchemaFilesTests.files(in: "queries") {
             for update in try Self.code(file).matches(of: /(?i)\bupdate\b[^;]*?\bset\b[^;]*?(?:\bwhere\b|;)/) {
                 #expect(!update.0.contains(assignment), "\(file.lastPathComponent)")
             }
@@ -209,7 +201,7 @@ struct DistributableTests {
         let volatile = Set(try await psql.rows("select distinct proname from pg_proc where provolatile = 'v'"))
         #expect(volatile.contains("gen_random_uuid") && volatile.contains("nextval"))
         var lists = 0
-        for file in try Self.files(in: "functions") + Self.files(in: "queries") {
+        for file in try SchemaFilesTests.files(in: "functions") + SchemaFilesTests.files(in: "queries") {
             for list in try Self.code(file).matches(of: /(?i)\breturning\b([^;]*)/) {
                 lists += 1
                 let called = list.1.matches(of: /(\w+)\s*\(/).map { String($0.1) }

@@ -4,10 +4,10 @@ import Testing
 
 @Suite("The files of the schema")
 struct SchemaFilesTests {
-    private static let root = URL(filePath: #filePath).deletingLastPathComponent()
+    static let root = URL(filePath: #filePath).deletingLastPathComponent()
         .appending(path: "../../../sql").standardizedFileURL
 
-    private static func files(in folder: String) throws -> [URL] {
+    static func files(in folder: String) throws -> [URL] {
         let found = FileManager.default.enumerator(at: root.appending(path: folder), includingPropertiesForKeys: nil)
         return try #require(found).compactMap { $0 as? URL }.filter { $0.pathExtension == "sql" }
     }
