@@ -165,7 +165,7 @@ private struct DecisionHistory {
 
 extension Answer {
     /// The fields that the model derives, too: see `Reply.fields`.
-    fileprivate var fields: [String: String] {
+    var fields: [String: String] {
         func text(_ instant: Instant?) -> String? { instant.map { "\($0.number)" } }
         let fields = [
             "tier": snapshot.tier.rawValue,
