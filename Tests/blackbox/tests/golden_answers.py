@@ -1,6 +1,5 @@
 """The golden table, Tests/golden/answers.txt, over the line protocol, over HTTP and in SQL. GoldenTableTests runs it in Swift."""
 
-import itertools
 import json
 
 from support.case import MID_MONTH, Case
@@ -15,6 +14,8 @@ COLUMNS = {
     "allowance": "allowance", "gentle": "gentle_percent", "prominent": "prominent_percent", "days": "trial_days", "zone": "time_zone",
     "window": "window_messages", "seconds": "window_seconds", "enforced": "enforced",
 }  # fmt: skip
+
+STORED = {"window_count": "window", "message_count": "used", '"limit"': "limit"}
 
 
 def pairs(words):
@@ -106,7 +107,7 @@ class GoldenAnswers(Case):
         self.set_clock(example.start)
         self.send(f"SETPLAN {user} {example.plan}", "+OK")
         held = before.pop("held", None)
-        counts = {"window_count": before.pop("window", None), "message_count": before.pop("used", None), '"limit"': before.pop("limit", None)}
+        counts = {column: before.pop(name, None) for column, name in STORED.items()}
         if held:
             self.send(f"RESERVE {user} {held} key=hold ttl=86400", "+HELD")
         elif any(counts.values()):

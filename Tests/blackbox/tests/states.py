@@ -46,126 +46,72 @@ class States(Case):
                 self.assertEqual(answer.get(name), value, f"{name} in {answer.text}")
         return consume
 
-    def test_an_active_subscription_has_access(self):
+    # The plan, options of SETPLAN, the reason of a refusal, and what the answers show. None is no such field.
+    STATES = [
+        ("paid", "", None, dict(state="active", limit="800", period="2026-03", resets="2026-04-01T00:00:00Z", expires=None, notice=None,
+                                banner=None, day=None, previous_plan=None)),
+        ("paid", "state=cancelled expires=2026-03-20", None, dict(
+            state="cancelled", limit="800", resets="2026-04-01T00:00:00Z", expires="2026-03-20T00:00:00Z",
+            notice=NOTICE_CANCELLED.format("March 20"), banner=None)),
+        # Without a date it lasts to the end of the period; with one that has passed it is expired.
+        ("paid", "state=cancelled anchor=20", None, dict(
+            state="cancelled", period="2026-02", expires="2026-03-20T00:00:00Z", resets="2026-03-20T00:00:00Z",
+            notice=NOTICE_CANCELLED.format("March 20"))),
+        ("paid", "state=cancelled expires=2026-03-15T09:30:00Z", "expired", dict(
+            state="expired", banner=ENDED, notice=None, previous_plan="paid")),
+        ("paid", "state=grace_period grace_until=2026-03-25", None, dict(
+            state="grace_period", limit="800", notice=GRACE, expires=None, banner=None)),
+        ("paid", "state=grace_period grace_until=2026-03-15T09:29:59Z", "billing_retry", dict(
+            state="billing_retry", notice=UNPAID, banner=PAUSED)),
+        ("paid", "state=billing_retry", "billing_retry", dict(
+            plan="paid", state="billing_retry", notice=UNPAID, banner=PAUSED, resets=None, expires=None, previous_plan="paid")),
+        ("paid", "state=expired", "expired", dict(
+            plan="paid", state="expired", notice=None, banner=ENDED, previous_plan="paid", resets=None)),
+        ("paid", "state=revoked expires=2026-12-01", "revoked", dict(state="revoked", notice=None, banner=NOT_ACTIVE)),
+        ("free", "", "no_subscription", dict(plan="free", state="free", limit="0", period="free", resets=None, expires=None,
+                                             banner=NEVER_SUBSCRIBED, notice=None, day=None)),
+        ("trial", "", None, dict(plan="trial", state="trial", period="trial", limit="100", expires="2026-03-18T09:30:00Z", day="1",
+                                 days="3", resets=None, display="trial")),
+        # With a store's dates.
+        ("trial", "started=2026-03-13T09:30:00Z expires=2026-03-16", None, dict(day="3", expires="2026-03-16T00:00:00Z")),
+        ("trial", "started=2026-03-12T09:30:00Z", "trial_ended", dict(
+            state="trial", day="3", expires="2026-03-15T09:30:00Z", banner="Your trial has ended — ready to continue?")),
+        ("trial", "state=expired", "expired", dict(
+            plan="trial", state="expired", banner="Your trial has ended — ready to continue?")),
+        ("trial", "state=revoked", "revoked", dict(plan="trial", state="revoked", banner=NOT_ACTIVE)),
+        ("pro", "", None, dict(plan="pro", limit="unlimited", remaining="unlimited", resets=None, period="2026-03")),
+    ]  # fmt: skip
+
+    def test_each_state_has_its_access_dates_and_sentences(self):
+        for plan, options, reason, fields in self.STATES:
+            with self.subTest(plan=plan, options=options):
+                user = self.subscriber(plan, options)
+                if reason:
+                    self.assert_refused(user, reason, **fields)
+                else:
+                    self.assert_allowed(user, **fields)
+
+    def test_what_was_used_stays_readable_without_access(self):
+        for state in ("expired", "revoked"):
+            user = self.subscriber("paid", used=7)
+            self.send_command(f"SETPLAN {user} paid state={state}")
+            self.assert_refused(user, state, used="7")
+            self.assertEqual(self.count(user), 7)
+            with self.service.connect() as connection:
+                history = connection.send_list_command(f"HISTORY {user}")
+            self.assertEqual(history, [f"+PERIOD user={user} period=2026-03 used=7 limit=800 tier=blocked"])
+
+    def test_a_user_who_left_a_plan_is_asked_to_come_back(self):
         user = self.subscriber("paid")
-        self.assert_allowed(
-            user, plan="paid", state="active", tier="silent", display="hidden", limit="800", period="2026-03",
-            resets="2026-04-01T00:00:00Z", expires=None, notice=None, banner=None, day=None, previous_plan=None,
-        )  # fmt: skip
-
-    def test_cancelled_has_access_until_it_expires_and_says_until_when(self):
-        user = self.subscriber("paid", "state=cancelled expires=2026-03-20")
-        self.assert_allowed(
-            user, state="cancelled", limit="800", resets="2026-04-01T00:00:00Z", expires="2026-03-20T00:00:00Z",
-            notice=NOTICE_CANCELLED.format("March 20"), banner=None,
-        )  # fmt: skip
-
-    def test_cancelled_without_a_date_lasts_to_the_end_of_the_period(self):
-        user = self.subscriber("paid", "state=cancelled anchor=20")
-        self.assert_allowed(
-            user, state="cancelled", period="2026-02", expires="2026-03-20T00:00:00Z", resets="2026-03-20T00:00:00Z",
-            notice=NOTICE_CANCELLED.format("March 20"),
-        )  # fmt: skip
-
-    def test_cancelled_and_used_up_has_no_retry_after(self):
-        user = self.subscriber("paid", "state=cancelled expires=2026-03-20", used=800)
-        answer = Answer(self.send_command(f"CONSUME {user}"))
-        self.assertEqual((answer.status, answer["reason"]), ("BLOCKED", "limit_reached"))
-        self.assertNotIn("retry_after", answer, "access ends before the allowance comes back")
-        longer = self.subscriber("paid", "state=cancelled expires=2026-05-20", used=800)
-        self.assertIn("retry_after", Answer(self.send_command(f"CONSUME {longer}")))
-
-    def test_cancelled_with_a_date_that_has_passed_is_expired(self):
-        user = self.subscriber("paid", "state=cancelled expires=2026-03-15T09:30:00Z")
-        self.assert_refused(user, "expired", state="expired", banner=ENDED, notice=None, previous_plan="paid")
-
-    def test_grace_period_has_access_and_an_urgent_notice(self):
-        user = self.subscriber("paid", "state=grace_period grace_until=2026-03-25")
-        self.assert_allowed(user, state="grace_period", limit="800", notice=GRACE, expires=None, banner=None)
-
-    def test_grace_that_is_over_is_billing_retry(self):
-        user = self.subscriber("paid", "state=grace_period grace_until=2026-03-15T09:29:59Z")
-        self.assert_refused(user, "billing_retry", state="billing_retry", notice=UNPAID, banner=PAUSED)
-
-    def test_billing_retry_has_no_access(self):
-        user = self.subscriber("paid", "state=billing_retry")
-        self.assert_refused(
-            user, "billing_retry", plan="paid", state="billing_retry", notice=UNPAID, banner=PAUSED, resets=None,
-            expires=None, previous_plan="paid",
-        )  # fmt: skip
-
-    def test_expired_has_no_access_and_names_the_plan_to_come_back_to(self):
-        user = self.subscriber("paid", used=7)
-        self.send_command(f"SETPLAN {user} paid state=expired")
-        self.assert_refused(
-            user, "expired", plan="paid", state="expired", notice=None, banner=ENDED, previous_plan="paid", used="7",
-            resets=None,
-        )  # fmt: skip
-        self.assertEqual(self.count(user), 7)
-
-    def test_history_stays_readable_without_access(self):
-        user = self.subscriber("paid", used=7)
-        self.send_command(f"SETPLAN {user} paid state=revoked")
-        with self.service.connect() as connection:
-            self.assertEqual(
-                connection.send_list_command(f"HISTORY {user}"), [f"+PERIOD user={user} period=2026-03 used=7 limit=800 tier=blocked"]
-            )
-
-    def test_revoked_has_no_access_at_once(self):
-        user = self.subscriber("paid", used=7)
-        self.send_command(f"SETPLAN {user} paid state=revoked expires=2026-12-01")
-        self.assert_refused(user, "revoked", state="revoked", notice=None, banner=NOT_ACTIVE, used="7")
-
-    def test_free_has_no_allowance_by_default(self):
-        user = self.subscriber("free")
-        self.assert_refused(
-            user, "no_subscription", plan="free", state="free", limit="0", period="free", resets=None, expires=None,
-            banner=NEVER_SUBSCRIBED, notice=None, day=None,
-        )  # fmt: skip
-        self.send_command(f"SETPLAN {user} paid")
         self.send_command(f"SETPLAN {user} free")
         self.assert_refused(user, "no_subscription", plan="free", banner=NO_ACCESS, previous_plan="paid")
 
-    def test_a_trial_shows_its_day_and_its_end(self):
-        user = self.subscriber("trial")
-        self.assert_allowed(
-            user, plan="trial", state="trial", period="trial", limit="100", expires="2026-03-18T09:30:00Z", day="1",
-            days="3", resets=None, display="trial",
-        )  # fmt: skip
-
-    def test_a_trial_with_the_stores_dates_shows_them(self):
-        user = self.subscriber("trial", "started=2026-03-13T09:30:00Z expires=2026-03-16")
-        self.assert_allowed(user, day="3", expires="2026-03-16T00:00:00Z")
-        user = self.subscriber("trial", "started=2026-03-12T09:30:00Z")
-        self.assert_refused(
-            user, "trial_ended", state="trial", day="3", expires="2026-03-15T09:30:00Z",
-            banner="Your trial has ended — ready to continue?",
-        )  # fmt: skip
-
-    def test_an_expired_or_revoked_trial_has_no_access(self):
-        for state, banner in (("expired", "Your trial has ended — ready to continue?"), ("revoked", NOT_ACTIVE)):
-            user = self.subscriber("trial", f"state={state}")
-            self.assert_refused(user, state, plan="trial", state=state, banner=banner)
-
-    def test_pro_is_unlimited_and_always_silent(self):
-        user = self.subscriber("pro", used=123_456)
-        consume = self.assert_allowed(
-            user, plan="pro", limit="unlimited", remaining="unlimited", tier="silent", display="hidden", banner=None,
-            resets=None, period="2026-03",
-        )  # fmt: skip
-        self.assertEqual(consume.used, 123_457)
-        self.assertEqual(Answer(self.send_command(f"USAGE {user}"))["accessible"], "123457 messages used this month")
+    def test_history_and_accessible_words_know_no_limit(self):
+        user = self.subscriber("pro", used=123_457)
         with self.service.connect() as connection:
-            self.assertEqual(
-                connection.send_list_command(f"HISTORY {user}"),
-                [f"+PERIOD user={user} period=2026-03 used=123457 limit=unlimited tier=silent"],
-            )
-
-    def test_the_count_of_an_unlimited_plan_stops_at_the_largest_integer_instead_of_failing(self):
-        user = self.subscriber("pro", used=2**31 - 2)
-        for _ in range(3):
-            answer = Answer(self.send_command(f"CONSUME {user} 1000000"))
-            self.assertEqual((answer.status, answer.used), ("ALLOWED", 2**31 - 1))
+            self.assertEqual(connection.answer(f"USAGE {user}")["accessible"], "123457 messages used this month")
+            history = connection.send_list_command(f"HISTORY {user}")
+        self.assertEqual(history, [f"+PERIOD user={user} period=2026-03 used=123457 limit=unlimited tier=silent"])
 
     def test_a_state_that_does_not_fit_the_plan_is_refused_and_changes_nothing(self):
         user = self.subscriber("paid", used=3)
