@@ -3,23 +3,19 @@
 from __future__ import annotations
 
 import asyncio
-import random
 import shutil
 import subprocess
 from pathlib import Path
 
-from case import Assignment, Case, read_final, serves_again
+from case import Assignment, Case, read_final
 from citus_faults import CITUS_FAULTS, CitusFault, CitusScene
 from clusters import psql
-from instance import Instance
+from faults import serves_again
 from recorder import Recorder
 from support.citus import CitusCluster
 from support.postgres import DURABLE
-from workload import Workload
 
 SETTINGS = {**DURABLE, "max_connections": "200", "shared_buffers": "64MB", "max_wal_size": "256MB", "autovacuum_naptime": "10s"}
-# Between two bursts of a client: the load must leave the processors to three servers.
-PAUSE_SECONDS = 0.03
 DEADLOCKS = ("deadlock detected", "involved in a distributed deadlock")
 
 
@@ -36,17 +32,9 @@ class CitusCase(Case):
         cluster = CitusCluster(SETTINGS, str(self.assignment.clusters), str(self.assignment.prepared))
         self.cluster = cluster
         database = cluster.new_database(True) if self.fault.is_distributed else cluster.new_undistributed_database()
-        self.instances += [Instance(index, self.directory, cluster.url(database)) for index in range(2)]
-        await asyncio.gather(*(instance.start() for instance in self.instances))
-        workload = Workload(recorder, seed=self.seed, port_of=lambda index: self.instances[index].port)
-        workload.pause = PAUSE_SECONDS
-        return CitusScene(
-            random=random.Random(f"fault/{self.seed}"), cluster=cluster, database=database, instances=self.instances,
-            recorder=recorder, workload=workload, notes=self.result.notes,
-        )  # fmt: skip
+        return CitusScene(cluster=cluster, database=database, **await self.start_instances(recorder, cluster.url(database)))
 
     async def run_scenario(self, recorder: Recorder) -> None:
-        recorder.write(t="meta", fault=self.fault.name, seed=self.seed, deadline_ms=2000, instances=[0, 1])
         scene = await self.set_up(recorder)
         nodes = scene.nodes_of_buckets() if self.fault.is_distributed else {}
 

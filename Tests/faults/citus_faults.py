@@ -6,19 +6,16 @@ A fault says when the database is back: when each node accepts connections. The 
 from __future__ import annotations
 
 import asyncio
-import random
 from collections.abc import Awaitable, Callable
-from dataclasses import dataclass, field
+from dataclasses import dataclass
 from typing import Any
 
 from clusters import psql
-from instance import Instance
-from recorder import Recorder
+from faults import AnyScene
 from support import settings
 from support.citus import BUCKETS, CitusCluster, Node
 from support.service import environment
 from support.waiting import wait_until_async
-from workload import Workload
 
 # How long a lost node stays away: longer than the deadline of a request.
 AWAY_SECONDS = 3.0
@@ -45,17 +42,10 @@ async def headroom(url: str, notes: list[str], *arguments: str) -> int:
     return process.returncode or 0
 
 
-@dataclass
-class CitusScene:
-    """The objects that a fault may use."""
-
-    random: random.Random
+@dataclass(kw_only=True)
+class CitusScene(AnyScene):
     cluster: CitusCluster
     database: str
-    instances: list[Instance]
-    recorder: Recorder
-    workload: Workload
-    notes: list[str] = field(default_factory=list)
 
     async def counts_on(self) -> None:
         """Waits until more messages are allowed."""

@@ -3,20 +3,14 @@
 from __future__ import annotations
 
 import asyncio
-import random
 
 import billing
 from case import SETTLED_WITHIN, Assignment, Case, keep_logs, read_final
 from cluster_faults import CLUSTER_FAULTS, PLANTED, ClusterFault, ClusterScene
 from clusters import DATABASE
-from instance import Instance
 from recorder import Recorder
 from support.patroni import PatroniCluster
 from support.residence import Residence
-from workload import Workload
-
-# Between two bursts of a client: the load must leave the processors to etcd and Patroni, which have to be in time.
-PAUSE_SECONDS = 0.03
 
 
 class ClusterCase(Case):
@@ -40,17 +34,9 @@ class ClusterCase(Case):
         cluster.start()
         leader = await cluster.ready()
         url = leader.url(DATABASE) if self.fault.knows_one else cluster.url(DATABASE, first=leader)
-        self.instances += [Instance(index, self.directory, url, flags=()) for index in range(2)]
-        await asyncio.gather(*(instance.start() for instance in self.instances))
-        workload = Workload(recorder, seed=self.seed, port_of=lambda index: self.instances[index].port)
-        workload.pause = PAUSE_SECONDS
-        return ClusterScene(
-            random=random.Random(f"fault/{self.seed}"), cluster=cluster, leader=leader, instances=self.instances, recorder=recorder,
-            workload=workload, notes=self.result.notes,
-        )  # fmt: skip
+        return ClusterScene(cluster=cluster, leader=leader, **await self.start_instances(recorder, url, flags=()))
 
     async def run_scenario(self, recorder: Recorder) -> None:
-        recorder.write(t="meta", fault=self.fault.name, seed=self.seed, deadline_ms=2000, instances=[0, 1])
         scene = await self.set_up(recorder)
 
         async def inject() -> None:

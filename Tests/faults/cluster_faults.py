@@ -7,39 +7,28 @@ seconds.
 from __future__ import annotations
 
 import asyncio
-import random
 import time
 from collections.abc import Awaitable, Callable
-from dataclasses import dataclass, field
+from dataclasses import dataclass
 
-from faults import happens
-from instance import Instance
-from recorder import Recorder
+from faults import AnyScene, serves_again
 from support import processes
 from support.patroni import WRITE, Node, PatroniCluster
 from support.residence import residents
 from support.waiting import wait_until_async
-from workload import Workload
 
-# Requests that each instance must serve after the fault, to show that it has recovered.
-SERVED_AFTERWARDS = 200
 # Longer than the deadline of a request. An answer from before a fault may arrive so late, behind one that waits.
 DEADLINE_SECONDS = 3.0
 LANES = "select count(*) from pg_stat_activity where application_name = 'headroom lane'"
 END_LANES = "select count(*) filter (where pg_terminate_backend(pid)) from pg_stat_activity where application_name = 'headroom lane'"
 
 
-@dataclass
-class ClusterScene:
-    """The objects that a fault may use. `leader` leads at first; a fault that ends with another leader sets it."""
+@dataclass(kw_only=True)
+class ClusterScene(AnyScene):
+    """`leader` leads at first; a fault that ends with another leader sets it."""
 
-    random: random.Random
     cluster: PatroniCluster
     leader: Node
-    instances: list[Instance]
-    recorder: Recorder
-    workload: Workload
-    notes: list[str] = field(default_factory=list)
 
     def standbys(self) -> list[Node]:
         return [node for node in self.cluster.nodes if node is not self.leader]
@@ -53,8 +42,7 @@ class ClusterScene:
         return node
 
     async def serves(self) -> None:
-        # The checker reports instances that are late.
-        await happens(lambda: all(self.recorder.served[index] >= SERVED_AFTERWARDS for index in range(2)), 15)
+        await serves_again(self.recorder)
 
     def allowed(self) -> int:
         return self.recorder.counts["allowed"]

@@ -3,16 +3,13 @@
 from __future__ import annotations
 
 import asyncio
-import random
 
 from case import Assignment, Case, keep_logs, read_final
-from citus_case import DEADLOCKS, PAUSE_SECONDS, write_nodes
+from citus_case import DEADLOCKS, write_nodes
 from failover_faults import COORDINATOR, FAILOVER_FAULTS, FailoverFault, FailoverScene, unbalance
-from instance import Instance
 from recorder import Recorder
 from support.citus_patroni import CitusGroups
 from support.residence import Residence
-from workload import Workload
 
 GROUPS = 3
 
@@ -35,17 +32,9 @@ class FailoverCase(Case):
         groups.start()
         leaders = await groups.ready()
         url = groups.coordinator.url(groups.database, first=leaders[COORDINATOR])
-        self.instances += [Instance(index, self.directory, url) for index in range(2)]
-        await asyncio.gather(*(instance.start() for instance in self.instances))
-        workload = Workload(recorder, seed=self.seed, port_of=lambda index: self.instances[index].port)
-        workload.pause = PAUSE_SECONDS
-        return FailoverScene(
-            random=random.Random(f"fault/{self.seed}"), groups=groups, leaders=leaders, instances=self.instances, recorder=recorder,
-            workload=workload, notes=self.result.notes,
-        )  # fmt: skip
+        return FailoverScene(groups=groups, leaders=leaders, **await self.start_instances(recorder, url))
 
     async def run_scenario(self, recorder: Recorder) -> None:
-        recorder.write(t="meta", fault=self.fault.name, seed=self.seed, deadline_ms=2000, instances=[0, 1])
         scene = await self.set_up(recorder)
         if self.fault.is_unbalanced:
             await unbalance(scene)

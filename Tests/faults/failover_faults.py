@@ -8,22 +8,17 @@ more seconds. Patroni tells Citus some seconds later.
 from __future__ import annotations
 
 import asyncio
-import random
 import time
 from collections.abc import Awaitable, Callable
-from dataclasses import dataclass, field
+from dataclasses import dataclass
 
-from case import serves_again
 from citus_faults import MOVE_SECONDS, headroom
-from faults import happens
-from instance import Instance
-from recorder import Recorder
+from faults import AnyScene, happens, serves_again
 from support import processes
 from support.citus_patroni import CitusGroups
 from support.patroni import Node
 from support.residence import residents
 from support.waiting import wait_until_async
-from workload import Workload
 
 COORDINATOR, SOURCE, TARGET = 0, 1, 2
 """The groups: the coordinator, the worker that `headroom rebalance` takes a bucket from, and the one that gets it."""
@@ -35,17 +30,12 @@ LEFT = (
 )
 
 
-@dataclass
-class FailoverScene:
-    """The objects that a fault may use. `leaders` are the primaries of the groups; a fault that ends with another one sets it."""
+@dataclass(kw_only=True)
+class FailoverScene(AnyScene):
+    """`leaders` are the primaries of the groups; a fault that ends with another one sets it."""
 
-    random: random.Random
     groups: CitusGroups
     leaders: list[Node]
-    instances: list[Instance]
-    recorder: Recorder
-    workload: Workload
-    notes: list[str] = field(default_factory=list)
 
     @property
     def database(self) -> str:

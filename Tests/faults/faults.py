@@ -22,22 +22,31 @@ from support.waiting import WaitTimeout, wait_until_async
 from tracer import Tracer
 from workload import FIVE, HOT, Workload, user_id
 
+# Requests that each instance must serve after the fault, to show that it has recovered.
+SERVED_AFTERWARDS = 200
 
-@dataclass
-class Scene:
-    """The objects that a fault may use."""
+
+@dataclass(kw_only=True)
+class AnyScene:
+    """What every fault may use."""
 
     random: random.Random
-    directory: Path
-    cluster: FaultedCluster
     instances: list[Instance]
     recorder: Recorder
     workload: Workload
+    notes: list[str] = field(default_factory=list)
+
+
+@dataclass(kw_only=True)
+class Scene(AnyScene):
+    """With one server, and what its fault needs beside it."""
+
+    directory: Path
+    cluster: FaultedCluster
     standby: FaultedCluster | None = None
     database_proxy: DisturbedProxy | None = None
     client_proxies: list[DisturbedProxy] = field(default_factory=list)
     serial: int = 0
-    notes: list[str] = field(default_factory=list)
 
     def tracer(self) -> Tracer:
         self.serial += 1
@@ -66,6 +75,12 @@ async def happens(condition: Callable[[], bool], seconds: float) -> bool:
     except WaitTimeout:
         return False
     return True
+
+
+async def serves_again(recorder: Recorder) -> None:
+    """Waits until both instances have served requests after the fault."""
+    # A longer wait is not needed: the checker reports instances that are late.
+    await happens(lambda: all(recorder.served[index] >= SERVED_AFTERWARDS for index in range(2)), 15)
 
 
 async def is_stopped(pid: int) -> bool:

@@ -12,9 +12,9 @@ from types import SimpleNamespace
 from unittest.mock import AsyncMock, Mock, patch
 
 sys.path.insert(0, str(Path(__file__).parent))
-from case import SERVED_AFTERWARDS, Assignment, ServerCase
+from case import Assignment, ServerCase
 from delays import Delays
-from faults import Fault, Scene
+from faults import SERVED_AFTERWARDS, Fault, Scene
 from support import settings
 
 
