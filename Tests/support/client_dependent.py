@@ -28,9 +28,7 @@ def local_git():
     """Environment variables with which git uses the repositories that the build has fetched."""
     rewrites = []
     for repository in sorted((ROOT / ".build/repositories").glob("*/config")):
-        url = subprocess.run(
-            ["git", "config", "--file", repository, "remote.origin.url"], check=True, capture_output=True, text=True
-        ).stdout.strip()
+        url = processes.completed(["git", "config", "--file", repository, "remote.origin.url"], check=True).stdout.strip()
         # Packages write the address of one repository in two ways; git uses the longest match.
         name = url.removesuffix(".git")
         rewrites += [(f"url.{repository.parent}.insteadOf", spelling) for spelling in (name, name + ".git")]
@@ -99,9 +97,9 @@ class Manifest:
     """The modules that a target may import according to Package.swift, for a set of traits."""
 
     def __init__(self, traits):
-        dumped = subprocess.run(
-            ["swift", "package", "--package-path", ROOT, "--scratch-path", processes.directory(), "dump-package"],
-            check=True, capture_output=True, text=True, env=environment(),
+        dumped = processes.completed(
+            ["swift", "package", "--package-path", ROOT, "--scratch-path", processes.directory(), "dump-package"], check=True,
+            env=environment(),
         ).stdout  # fmt: skip
         self.targets = {}
         """The targets by name, each with the targets of its own package that it depends on."""

@@ -3,9 +3,9 @@
 import os
 import re
 import shutil
-import subprocess
 from dataclasses import dataclass
 
+from . import processes
 from .printed import ROOT, blocks
 
 PAGE = "docs/clients.md"
@@ -58,7 +58,7 @@ def missing(packages):
     if shutil.which("dpkg-query") is None:
         return []
     states = {
-        name: subprocess.run(["dpkg-query", "-W", "-f=${db:Status-Status}", name], capture_output=True, text=True).stdout
+        name: processes.completed(["dpkg-query", "-W", "-f=${db:Status-Status}", name]).stdout
         for name in packages
     }
     return [name for name, state in states.items() if state != "installed"]

@@ -7,7 +7,6 @@ import os
 import platform
 import re
 import shutil
-import subprocess
 import tarfile
 import unittest
 import zipfile
@@ -18,7 +17,6 @@ import yaml
 from . import processes
 from .custom_resources import SCHEMAS
 from .printed import ROOT
-from .waiting import TIMEOUT_SECONDS
 
 DIRECTORY = os.path.realpath(os.path.join(ROOT, "deploy/kubernetes"))
 RELEASES = ("1.27", "1.37")
@@ -27,7 +25,7 @@ RELEASES = ("1.27", "1.37")
 
 def components_are_known(kubectl):
     """Whether a kubectl is 1.21 or later, whose Kustomize has components."""
-    ran = subprocess.run([kubectl, "version", "--client", "--output=json"], capture_output=True, text=True, timeout=TIMEOUT_SECONDS)
+    ran = processes.completed([kubectl, "version", "--client", "--output=json"])
     return int(re.search(r'"minor": "(\d+)', ran.stdout)[1]) >= 21
 
 
@@ -60,7 +58,7 @@ def require_kubectl():
 
 def build(directory):
     """The objects of an overlay. Fails if kubectl refuses it or warns."""
-    ran = subprocess.run([kubectl(), "kustomize", directory], capture_output=True, text=True, timeout=TIMEOUT_SECONDS)
+    ran = processes.completed([kubectl(), "kustomize", directory])
     assert ran.returncode == 0 and not ran.stderr, f"{directory}: {ran.stderr}"
     return Objects(yaml.safe_load_all(ran.stdout))
 

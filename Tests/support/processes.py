@@ -156,6 +156,13 @@ def run(command, seconds=TIMEOUT_SECONDS, log=None, environment=None):
     return done.stdout
 
 
+def completed(command, **options):
+    """Runs a program to its end, whatever its status; returns a CompletedProcess with the texts that it wrote. Without an `input`
+    its standard input is empty."""
+    empty = {} if "input" in options else {"stdin": subprocess.DEVNULL}
+    return subprocess.run(command, **{"capture_output": True, "text": True, "timeout": TIMEOUT_SECONDS, "check": False, **empty, **options})
+
+
 async def run_async(command, seconds=TIMEOUT_SECONDS, text=""):
     """Runs a program with a text on its standard input, without blocking other coroutines; returns a CompletedProcess. A timeout
     is status -9."""

@@ -1,21 +1,17 @@
 """`headroom ask`: requests on the command line or on standard input, their replies, and its exit status."""
 
-import subprocess
 import unittest
 
 from support import processes, settings
 from support.case import Case
 from support.service import environment
 from support.tokens import token
-from support.waiting import TIMEOUT_SECONDS, wait_until
+from support.waiting import wait_until
 
 
 def ask(*arguments, target=None, text="", **variables):
     flags = ["--target", target] if target else []
-    return subprocess.run(
-        [settings.binary, "ask", *flags, *arguments], input=text, capture_output=True, text=True, cwd="/", timeout=TIMEOUT_SECONDS,
-        env=environment(**variables),
-    )  # fmt: skip
+    return processes.completed([settings.binary, "ask", *flags, *arguments], input=text, cwd="/", env=environment(**variables))
 
 
 class Asking(Case):

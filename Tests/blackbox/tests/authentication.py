@@ -2,12 +2,12 @@
 
 import os
 import shutil
-import subprocess
 import time
 
 import redis
 from redis.backoff import NoBackoff
 from redis.retry import Retry
+from support import processes
 from support.case import MID_MONTH
 from support.service import command
 from support.tokens import TokenCase
@@ -186,10 +186,9 @@ class TokensRequired(TokenCase):
             self.skipTest("redis-cli is not installed (redis-tools)")
 
         def cli(*arguments, **variables):
-            return subprocess.run(
-                ["redis-cli", "-p", str(self.service.port), *arguments], capture_output=True, text=True, timeout=TIMEOUT_SECONDS,
-                env={**os.environ, **variables},
-            ).stdout.strip()  # fmt: skip
+            return processes.completed(
+                ["redis-cli", "-p", str(self.service.port), *arguments], env={**os.environ, **variables}
+            ).stdout.strip()
 
         token = self.tokens["chat"]
         self.assertEqual(cli("PING", REDISCLI_AUTH=token), "PONG")

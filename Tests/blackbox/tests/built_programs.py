@@ -16,7 +16,7 @@ from pathlib import Path
 from support import clones, processes, settings
 from support.printed import ROOT
 from support.service import environment
-from support.waiting import TIMEOUT_SECONDS, wait_until
+from support.waiting import wait_until
 
 VERSION = re.search(r'current = "(.*)"', Path(ROOT, "Sources/Engine/Schema/Version.swift").read_text())[1]
 USER = "7f1c0a52-3a51-4a7e-9d55-0b6a3f1f7c11"
@@ -39,7 +39,7 @@ class BuiltPrograms(unittest.TestCase):
 
     def git(self, *arguments):
         own = ["git", "-c", "user.name=test", "-c", "user.email=test@example.com", "-c", "commit.gpgSign=false"]
-        return subprocess.run([*own, *arguments], cwd=self.clone, check=True, capture_output=True, text=True).stdout.strip()
+        return processes.completed([*own, *arguments], cwd=self.clone, check=True).stdout.strip()
 
     def committed(self):
         self.git("add", "--all")
@@ -70,10 +70,7 @@ class BuiltPrograms(unittest.TestCase):
 
     def find(self, *arguments, **variables):
         """Runs script/program; its status, the path that it prints, and its line on standard error."""
-        done = subprocess.run(
-            [self.clone / "script/program", *arguments], cwd=self.clone, env={**self.environment, **variables}, stdin=subprocess.DEVNULL,
-            capture_output=True, text=True, timeout=TIMEOUT_SECONDS,
-        )  # fmt: skip
+        done = processes.completed([self.clone / "script/program", *arguments], cwd=self.clone, env={**self.environment, **variables})
         (line,) = done.stderr.splitlines()
         self.assertTrue(line.startswith("program: "), line)
         return done.returncode, done.stdout.strip(), line.removeprefix("program: ")
@@ -106,10 +103,9 @@ class BuiltPrograms(unittest.TestCase):
         ready = re.match(r"ready listen=(\S+) http=\S+\n", output.read_text())
         self.assertTrue(ready, log.read_text())
         self.assertEqual(log.read_text().splitlines()[0], f"program: {line}")
-        asked = subprocess.run(
-            [self.clone / "script/headroom", "ask", "--target", ready[1], f"CONSUME {USER}"], cwd=self.clone, capture_output=True,
-            text=True, env=self.environment, timeout=TIMEOUT_SECONDS,
-        )  # fmt: skip
+        asked = processes.completed(
+            [self.clone / "script/headroom", "ask", "--target", ready[1], f"CONSUME {USER}"], cwd=self.clone, env=self.environment
+        )
         self.assertTrue(asked.stdout.startswith(f"+ALLOWED user={USER} "), asked.stderr)
         self.assertEqual(processes.stop(server, stop_signal=signal.SIGINT), 0, log.read_text())
         self.assertFalse((self.stubs / "calls").exists(), "nothing asks for Swift")
@@ -138,9 +134,7 @@ class BuiltPrograms(unittest.TestCase):
         self.assert_released()
         new.write_text("select 1;\n")
         self.assert_built(reason.format("sql/new.sql"))
-        server = subprocess.run(
-            [self.clone / "script/server"], env=self.environment, capture_output=True, text=True, timeout=TIMEOUT_SECONDS
-        )
+        server = processes.completed([self.clone / "script/server"], env=self.environment)
         self.assertEqual((server.returncode, (self.stubs / "calls").read_text()), (1, "called\n"), server.stderr)
         named = str(self.write(self.clone / "named", self.program()))
         line = f"HEADROOM_BINARY={named}, though sql/new.sql is not as in its commit {self.commit}"
@@ -218,10 +212,7 @@ class BuiltPrograms(unittest.TestCase):
         self.write(self.stubs / "uname", "#!/bin/sh\necho Darwin\n")
         self.write(self.stubs / "brew", f'#!/bin/sh\nif [ "$1" = --prefix ]; then echo {self.stubs}; fi\n')
         named = str(self.write(self.clone / "named", self.program()))
-        done = subprocess.run(
-            [self.clone / "script/program"], env={**self.environment, "HEADROOM_BINARY": named}, capture_output=True, text=True,
-            timeout=TIMEOUT_SECONDS,
-        )  # fmt: skip
+        done = processes.completed([self.clone / "script/program"], env={**self.environment, "HEADROOM_BINARY": named})
         self.assertEqual((done.returncode, done.stdout), (0, named + "\n"), done.stderr)
         self.assertIn("bootstrap: installing libpq", done.stderr, "with the stub of brew")
         self.assertFalse((self.stubs / "calls").exists())

@@ -8,7 +8,7 @@ import tempfile
 
 import redis
 import redis.asyncio
-from support import citus
+from support import citus, processes
 from support.case import MID_MONTH, Case
 from support.waiting import TIMEOUT_SECONDS
 
@@ -50,9 +50,7 @@ class ClientLibraries(Case):
     def redis_cli(self, *arguments, input=None):
         if shutil.which("redis-cli") is None:
             self.skipTest("redis-cli is not installed (redis-tools)")
-        outcome = subprocess.run(
-            ["redis-cli", "-p", str(self.service.port), *arguments], input=input, capture_output=True, text=True, timeout=TIMEOUT_SECONDS
-        )
+        outcome = processes.completed(["redis-cli", "-p", str(self.service.port), *arguments], input=input)
         return outcome.stdout.rstrip("\n")
 
     def test_redis_cli_consumes_lists_and_shows_errors_in_both_versions(self):
@@ -120,9 +118,7 @@ class ClientLibraries(Case):
             if not os.path.exists("/usr/include/hiredis/hiredis.h"):
                 self.skipTest("hiredis is not installed (libhiredis-dev)")
             subprocess.run(["cc", "-Wall", "-o", program, source, "-lhiredis"], check=True, capture_output=True)
-            outcome = subprocess.run(
-                [program, str(self.service.port), user], capture_output=True, text=True, timeout=TIMEOUT_SECONDS
-            )
+            outcome = processes.completed([program, str(self.service.port), user])
         self.assertEqual(outcome.returncode, 0, outcome.stdout)
         lines = outcome.stdout.rstrip("\n").split("\n")
         status, error, array = "5 ", "6 ", "2 "

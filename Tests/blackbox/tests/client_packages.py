@@ -5,7 +5,6 @@ import json
 import os
 import re
 import shutil
-import subprocess
 import sys
 import tarfile
 import tempfile
@@ -18,7 +17,6 @@ from support.case import Case
 from support.nightly import nightly
 from support.printed import ROOT, blocks
 from support.users import new_user
-from support.waiting import TIMEOUT_SECONDS
 
 ROOT = Path(ROOT).resolve()
 PAGES = {"python": "clients/python/README.md", "node": "clients/node/README.md"}
@@ -35,9 +33,7 @@ console.log(Blocked.prototype instanceof Error);
 
 
 def run(command, directory, environment=None):
-    done = subprocess.run(
-        command, cwd=directory, env=environment, stdin=subprocess.DEVNULL, capture_output=True, text=True, timeout=TIMEOUT_SECONDS
-    )
+    done = processes.completed(command, cwd=directory, env=environment)
     assert done.returncode == 0, f"{command}:\n{done.stdout}{done.stderr}"
     return done.stdout
 

@@ -51,9 +51,7 @@ class Pipes(Case):
         for flags in ("", "--json"):
             with self.subTest(flags=flags):
                 script = f'"$0" top {flags} --target 127.0.0.1:{self.service.port} | head -2; echo "${{PIPESTATUS[0]}}"'
-                ran = subprocess.run(
-                    ["bash", "-c", script, settings.binary], capture_output=True, text=True, timeout=TIMEOUT_SECONDS, env=environment()
-                )
+                ran = processes.completed(["bash", "-c", script, settings.binary], env=environment())
                 lines = ran.stdout.splitlines()
                 self.assertEqual((len(lines), lines[-1], ran.stderr), (3, str(128 + signal.SIGPIPE), ""))
 
@@ -69,9 +67,7 @@ class Pipes(Case):
 
     def test_a_closed_reader_gives_status_1_if_sigpipe_is_ignored(self):
         script = f"""trap '' PIPE; "$0" top --target 127.0.0.1:{self.service.port} | head -1; echo "${{PIPESTATUS[0]}}" """
-        ran = subprocess.run(
-            ["bash", "-c", script, settings.binary], capture_output=True, text=True, timeout=TIMEOUT_SECONDS, env=environment()
-        )
+        ran = processes.completed(["bash", "-c", script, settings.binary], env=environment())
         self.assertEqual((ran.stdout.splitlines()[-1], ran.stderr), ("1", ""))
 
     def test_a_full_disk_is_reported(self):
@@ -359,7 +355,7 @@ class Completion(unittest.TestCase):
                 path = processes.directory() + "/script"
                 with open(path, "w") as file:
                     file.write(outcome.stdout)
-                read = subprocess.run([*check, path], capture_output=True, text=True, timeout=TIMEOUT_SECONDS)
+                read = processes.completed([*check, path])
                 self.assertEqual((read.returncode, read.stderr), (0, ""))
 
     def test_the_documented_commands_install_the_completion_scripts(self):
@@ -368,10 +364,7 @@ class Completion(unittest.TestCase):
         printed = [block for block in blocks("docs/reference/commands.md") if block.heading == "## Completion"]
         self.assertEqual([block.language for block in printed], ["sh"] * len(self.SHELLS))
         for block in printed:
-            ran = subprocess.run(
-                ["bash", "-euo", "pipefail", "-c", block.text], capture_output=True, text=True, timeout=TIMEOUT_SECONDS,
-                env=environment(HOME=home, PATH=path),
-            )  # fmt: skip
+            ran = processes.completed(["bash", "-euo", "pipefail", "-c", block.text], env=environment(HOME=home, PATH=path))
             self.assertEqual((ran.returncode, ran.stdout, ran.stderr), (0, "", ""), block.text)
         for place in (".local/share/bash-completion/completions/headroom", ".zfunc/_headroom", ".config/fish/completions/headroom.fish"):
             with open(f"{home}/{place}") as file:
@@ -389,10 +382,7 @@ class Completion(unittest.TestCase):
         for line, offered in self.COMPLETED:
             words = line.split()
             with self.subTest(words=words):
-                ran = subprocess.run(
-                    ["bash", "-c", script, settings.binary, *words], capture_output=True, text=True, timeout=TIMEOUT_SECONDS,
-                    env=environment(),
-                )
+                ran = processes.completed(["bash", "-c", script, settings.binary, *words], env=environment())
                 self.assertEqual(ran.stdout.split(), [offered], ran.stderr)
 
     def place(self, shell, name):
@@ -408,9 +398,9 @@ class Completion(unittest.TestCase):
         home, path = self.place("fish", "headroom.fish")
         for line, offered in self.COMPLETED:
             with self.subTest(line=line):
-                ran = subprocess.run(
+                ran = processes.completed(
                     ["fish", "--no-config", "-c", f"source {home}/headroom.fish; complete -C '{line}'"],
-                    capture_output=True, text=True, timeout=TIMEOUT_SECONDS, env=environment(HOME=home, PATH=path),
+                    env=environment(HOME=home, PATH=path),
                 )  # fmt: skip
                 # A word and its description.
                 self.assertEqual([found.split("\t")[0] for found in ran.stdout.split("\n") if found], [offered], ran.stderr)

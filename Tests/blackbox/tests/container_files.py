@@ -4,7 +4,6 @@ with each other, and what runs outside a container is run."""
 import os
 import re
 import shlex
-import subprocess
 import sys
 import unittest
 
@@ -16,7 +15,7 @@ from support.postgres import Cluster
 from support.printed import ROOT, blocks
 from support.reference import documented
 from support.service import Service, command, environment
-from support.waiting import TIMEOUT_SECONDS, wait_until
+from support.waiting import wait_until
 
 PAGE = "docs/containers.md"
 COMPOSE = ("docker-compose.yml", "docker-compose.citus.yml", "deploy/compose/compose.yml", "deploy/compose/stripe.yml")
@@ -32,7 +31,7 @@ def read(path):
 
 
 def run(*arguments, **options):
-    return subprocess.run(arguments, capture_output=True, text=True, timeout=TIMEOUT_SECONDS, **options)
+    return processes.completed(arguments, **options)
 
 
 def version():

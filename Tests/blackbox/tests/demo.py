@@ -154,9 +154,9 @@ class SeededUsers(RunningDemo):
         dashboard = self.demo.address("dashboard: +http://127.0.0.1:")
         self.assertEqual(web.request(dashboard, "GET", "/dashboard").status, 200)
         psql = re.search(r"^database: +(psql .*)$", self.demo.output(), re.MULTILINE)[1]
-        result = subprocess.run(
+        result = processes.completed(
             [*shlex.split(psql), "-XAtc", f"select sum(message_count) from message_usage where user_id = '{self.demo.people['Una']}'"],
-            capture_output=True, text=True, timeout=TIMEOUT_SECONDS, env=environment(),
+            env=environment(),
         )  # fmt: skip
         self.assertEqual(result.stdout, "1234\n", result.stderr)
 
@@ -297,10 +297,7 @@ class Ending(unittest.TestCase):
         self.assertEqual([processes.is_alive(pid) for pid in started()], [False, False])
 
     def test_missing_programs_are_an_error(self):
-        result = subprocess.run(
-            [ROOT + "/script/demo"], capture_output=True, text=True, timeout=TIMEOUT_SECONDS, cwd="/",
-            env=environment(HEADROOM_BINARY="/nonexistent/headroom"),
-        )  # fmt: skip
+        result = processes.completed([ROOT + "/script/demo"], cwd="/", env=environment(HEADROOM_BINARY="/nonexistent/headroom"))
         self.assertEqual(result.returncode, 1)
         self.assertIn("program: HEADROOM_BINARY=/nonexistent/headroom is no file", result.stderr)
         self.assertEqual(result.stdout, "")

@@ -27,10 +27,7 @@ class FirstAnswer(Case):
         for program in ("bash", "env", "dirname", "readlink"):
             os.symlink(shutil.which(program), f"{clone}/bin/{program}")
         variables = environment(PATH=clone + "/bin", HEADROOM_TARGET=f"127.0.0.1:{self.service.port}")
-        return subprocess.run(
-            ["/bin/bash", "-c", line], cwd=clone, env=variables, stdin=subprocess.DEVNULL, capture_output=True, text=True,
-            timeout=TIMEOUT_SECONDS,
-        )  # fmt: skip
+        return processes.completed(["/bin/bash", "-c", line], cwd=clone, env=variables)
 
     def test_the_first_example_of_the_documentation_needs_nothing_that_the_start_did_not_install(self):
         printed = next(block for block in blocks("README.md") if block.lines[0].startswith("$ "))

@@ -335,7 +335,7 @@ class NetworkGone(Case):
     def test_a_peer_without_a_network_is_closed_after_the_output_timeout(self):
         if os.getuid() != 0 or not all(map(shutil.which, ("unshare", "nsenter", "ip"))):
             self.skipTest("network namespaces need root, unshare, nsenter and ip")
-        probe = subprocess.run(["unshare", "--net", "ip", "link", "set", "lo", "up"], capture_output=True, text=True)
+        probe = processes.completed(["unshare", "--net", "ip", "link", "set", "lo", "up"])
         if probe.returncode != 0:
             self.skipTest(f"no network namespace can be made here: {probe.stderr.strip()}")
         # The database is on a Unix socket, so it is not affected.
@@ -351,10 +351,7 @@ class NetworkGone(Case):
 
         def established():
             """The service's side of its connections."""
-            listed = subprocess.run(
-                [*inside, "ss", "-Htno", "state", "established", "sport", "=", f":{service.port}"],
-                capture_output=True, text=True, check=True,
-            )  # fmt: skip
+            listed = processes.completed([*inside, "ss", "-Htno", "state", "established", "sport", "=", f":{service.port}"], check=True)
             return listed.stdout.splitlines()
 
         user = self.user()

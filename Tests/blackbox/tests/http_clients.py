@@ -175,10 +175,7 @@ class Programs(Case):
 
     def run_printed(self, command, user):
         command = command.replace("USER", user)
-        return subprocess.run(
-            ["sh", "-c", command], cwd=self.directory, env=self.environment, capture_output=True, text=True,
-            timeout=TIMEOUT_SECONDS,
-        )  # fmt: skip
+        return processes.completed(["sh", "-c", command], cwd=self.directory, env=self.environment)
 
     def function(self, file):
         function = Function(self.directory, file, self.environment)

@@ -1,8 +1,8 @@
 """/metrics: its format passes promtool, and its numbers equal what the service did."""
 
 import re
-import subprocess
 
+from support import processes
 from support.case import Case
 from support.reference import documented
 from support.service import command
@@ -52,7 +52,7 @@ class Metrics(Case):
             wait_until(lambda: connection.send_command(f"AUTH {token}") == "+OK", "the service has read the token")
             text = self.read()
         self.assertIn('headroom_token_connections{token="back-end.1"} 1\n', text)
-        checked = subprocess.run(["promtool", "check", "metrics"], input=text, capture_output=True, text=True)
+        checked = processes.completed(["promtool", "check", "metrics"], input=text)
         self.assertEqual((checked.returncode, checked.stdout + checked.stderr), (0, ""))
 
     def test_histograms_are_cumulative_and_end_with_their_count(self):

@@ -41,7 +41,7 @@ class Shipped(Case):
     FLAGS = None
 
     def promtool(self, *arguments):
-        ran = subprocess.run(["promtool", *arguments], capture_output=True, text=True, timeout=TIMEOUT_SECONDS)
+        ran = processes.completed(["promtool", *arguments])
         self.assertEqual(ran.returncode, 0, ran.stdout + ran.stderr)
         return ran.stdout
 

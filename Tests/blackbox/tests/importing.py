@@ -38,10 +38,9 @@ class Import(Case):
         return path
 
     def run_import(self, *arguments, url=None, text=None, status=0):
-        result = subprocess.run(
-            [settings.binary, "import", *arguments], capture_output=True, text=True, cwd="/", input=text,
-            env=environment(DATABASE_URL=url or self.database_url),
-        )  # fmt: skip
+        result = processes.completed(
+            [settings.binary, "import", *arguments], cwd="/", input=text, env=environment(DATABASE_URL=url or self.database_url)
+        )
         self.assertEqual(result.returncode, status, result.stdout + result.stderr)
         return result
 

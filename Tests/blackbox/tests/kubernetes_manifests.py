@@ -478,10 +478,7 @@ class Bootstrap(Case):
 
     def run_migrate(self, url, **more):
         """The command of the init container."""
-        return subprocess.run(
-            self.containers["migrate"]["command"], env={**self.environment, "DATABASE_URL": url, **more}, capture_output=True, text=True,
-            cwd="/", timeout=TIMEOUT_SECONDS,
-        )  # fmt: skip
+        return processes.completed(self.containers["migrate"]["command"], env={**self.environment, "DATABASE_URL": url, **more}, cwd="/")
 
     def assert_counts(self, url, **more):
         service = Service(database_url=url, as_owner=True, env={**LONG_TIMEOUTS, **more})
@@ -515,10 +512,9 @@ class Bootstrap(Case):
         given = {"POSTGRES_USER": "headroom", "POSTGRES_DB": "headroom", "BACKEND_USER": "backend", "PGHOST": server.home}
         # As the image does with a file that is not executable: it reads it into its own shell.
         password = "it's; a \"password\" \\"
-        ran = subprocess.run(
-            ["bash", "-Eeo", "pipefail", "-c", script], env={**self.environment, **given, "BACKEND_PASSWORD": password},
-            capture_output=True, text=True, cwd="/", timeout=TIMEOUT_SECONDS,
-        )  # fmt: skip
+        ran = processes.completed(
+            ["bash", "-Eeo", "pipefail", "-c", script], env={**self.environment, **given, "BACKEND_PASSWORD": password}, cwd="/"
+        )
         self.assertEqual((ran.returncode, ran.stdout, ran.stderr), (0, "", ""))
         with open(f"{server.data}/pg_hba.conf", "w") as file:
             file.write("local all backend scram-sha-256\nlocal all all trust\n")

@@ -19,10 +19,7 @@ LINE = re.compile(r"^\d\d:\d\d:\d\d leader=node(\d) timeline=(\d+) .*allowed/s=(
 
 
 def can_install():
-    done = subprocess.run(
-        [str(ROOT / "script" / "install-patroni")], capture_output=True, text=True, stdin=subprocess.DEVNULL, env=environment(),
-        timeout=TIMEOUT_SECONDS,
-    )  # fmt: skip
+    done = processes.completed([str(ROOT / "script" / "install-patroni")], env=environment())
     return done.returncode == 0, done.stderr
 
 

@@ -97,10 +97,7 @@ class MigratePage(Case):
         return environment(PATH=path, PYTHONPATH=str(Path(ROOT, "clients/python")), **self.variables)
 
     def shell(self, text):
-        ran = subprocess.run(
-            ["bash", "-euo", "pipefail", "-c", text], capture_output=True, text=True, timeout=TIMEOUT_SECONDS, cwd=self.directory,
-            env=self.environment(),
-        )  # fmt: skip
+        ran = processes.completed(["bash", "-euo", "pipefail", "-c", text], cwd=self.directory, env=self.environment())
         self.assertEqual(ran.returncode, 0, ran.stdout + ran.stderr)
         return ran.stdout
 

@@ -6,7 +6,6 @@ import os
 import re
 import shutil
 import signal
-import subprocess
 import threading
 import time
 import unittest
@@ -18,7 +17,7 @@ from support.case import MID_MONTH, Case
 from support.printed import blocks
 from support.receiver import OTHER_SECRET, SECRET, Receiver, signature
 from support.service import Service, command, environment
-from support.waiting import TIMEOUT_SECONDS, wait_until
+from support.waiting import wait_until
 
 OWN_LOCK = """select count(*) from pg_locks join pg_database on pg_database.oid = pg_locks.database
     where locktype = 'advisory' and granted and datname = current_database()"""
@@ -434,7 +433,7 @@ class PrintedPrograms(unittest.TestCase):
             file.write(self.program("js"))
             file.write(f"for (const [secret, headers, body, accepted] of {json.dumps(cases)})\n")
             file.write("  console.log(verify(secret, headers, Buffer.from(body)) === accepted);\n")
-        ran = subprocess.run([node, file.name], capture_output=True, text=True, timeout=TIMEOUT_SECONDS)
+        ran = processes.completed([node, file.name])
         self.assertEqual((ran.stdout, ran.stderr), ("true\n" * len(cases), ""))
 
     def test_the_page_shows_what_is_sent(self):
@@ -455,9 +454,7 @@ class PrintedPrograms(unittest.TestCase):
             text = "\n".join(lines).replace("--group=headroom ", "").replace("/etc/headroom", str(secret.parent))
             text = text.replace(variables["HEADROOM_NOTIFICATIONS_URL"], receiver.url)
             path = os.pathsep.join([os.path.dirname(settings.binary), os.environ["PATH"]])
-            ran = subprocess.run(
-                ["bash", "-euc", text], capture_output=True, text=True, timeout=TIMEOUT_SECONDS, cwd=directory, env=environment(PATH=path)
-            )
+            ran = processes.completed(["bash", "-euc", text], cwd=directory, env=environment(PATH=path))
             self.assertEqual((ran.stdout, ran.stderr), ("delivered\n", ""))
             (received,) = receiver.requests
         made = secret.read_text()

@@ -3,7 +3,6 @@
 import os
 import re
 import shutil
-import subprocess
 
 import yaml
 from support import processes, settings
@@ -13,7 +12,7 @@ from support.reference import documented
 from support.service import Service, command, environment
 from support.stores import AppStore, compact, revenuecat
 from support.tokens import token
-from support.waiting import TIMEOUT_SECONDS, wait_until
+from support.waiting import wait_until
 from support.webhooks import WEBHOOK_SETTINGS, post_event
 from support.wire import Answer
 
@@ -103,8 +102,8 @@ class Operations(Case):
                 with open(directory + "/recipe.sql", "w") as file:
                     file.write(text)
                 arguments = ["psql", "-X", "-v", "ON_ERROR_STOP=1", "-P", "pager=off", "-f", directory + "/recipe.sql", address]
-            ran = subprocess.run(
-                arguments, capture_output=True, text=True, timeout=TIMEOUT_SECONDS, cwd=variables.get("cwd", directory),
+            ran = processes.completed(
+                arguments, cwd=variables.get("cwd", directory),
                 env=environment(**{"PATH": path, "DATABASE_URL": address, **{k: v for k, v in variables.items() if k.isupper()}}),
             )  # fmt: skip
             self.assertEqual(ran.returncode, 0, f"{heading}:\n{text}\n{ran.stdout}{ran.stderr}")
@@ -421,9 +420,7 @@ class Operations(Case):
     def check_back_up(self, run):
         directory = processes.directory()
         run(cwd=directory)
-        listed = subprocess.run(
-            [self.cluster.bin + "/pg_restore", "--list", directory + "/headroom.dump"], capture_output=True, text=True, check=True
-        ).stdout
+        listed = processes.completed([self.cluster.bin + "/pg_restore", "--list", directory + "/headroom.dump"], check=True).stdout
         for table in ("public message_usage", "headroom message_keys", "headroom lane_receipts", "headroom secrets"):
             self.assertIn(f"TABLE DATA {table}", listed)
 

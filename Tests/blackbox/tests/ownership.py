@@ -1,7 +1,7 @@
 """Who owns Headroom's functions and tables, and that nobody else can plant in them what a superuser runs."""
 
-import subprocess
 
+from support import processes
 from support.case import Case, needs_one_machine
 from support.postgres import Cluster, SQLError
 from support.service import Service, command
@@ -134,7 +134,7 @@ class Ownership(Case):
             ["pg_dump", "--format=custom", f"--file={file}", url],
             ["pg_restore", "--exit-on-error", f"--dbname={self.cluster.url('restored')}", file],
         ):  # fmt: skip
-            outcome = subprocess.run([f"{self.cluster.bin}/{words[0]}", *words[1:]], capture_output=True, text=True)
+            outcome = processes.completed([f"{self.cluster.bin}/{words[0]}", *words[1:]])
             self.assertEqual(outcome.returncode, 0, outcome.stderr)
         status = command("migrate", "--status", database_url=self.cluster.url("restored"))
         self.assertEqual(status.returncode, 0, status.stdout)

@@ -188,9 +188,9 @@ class OnlyInPython(ClientCase):
             headroom.consume(sys.argv[2])
             sys.exit(status)
         """
-        ran = subprocess.run(
+        ran = processes.completed(
             [sys.executable, "-c", program, self.url(PythonClient(False), self.service.port), user],
-            env={**os.environ, "PYTHONPATH": str(ROOT / "clients/python")}, timeout=TIMEOUT_SECONDS, capture_output=True, text=True,
+            env={**os.environ, "PYTHONPATH": str(ROOT / "clients/python")},
         )  # fmt: skip
         self.assertEqual((ran.returncode, self.count(user)), (0, 14), ran.stderr)
 

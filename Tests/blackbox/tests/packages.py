@@ -195,7 +195,7 @@ class Packages(ReleaseCase):
 
     def test_a_key_that_cannot_be_read_ends_the_release_before_the_build(self):
         arguments = [ROOT + "/script/release", VERSION, "--rehearse", "--program", settings.binary, "--output", processes.directory()]
-        done = subprocess.run([*arguments, "--sign", "/nonexistent"], capture_output=True, text=True, timeout=TIMEOUT_SECONDS)
+        done = processes.completed([*arguments, "--sign", "/nonexistent"])
         self.assertEqual(done.returncode, 1)
         self.assertIn("release: /nonexistent is not an SSH key", done.stderr)
         # As of a variable that is not set.
@@ -233,7 +233,7 @@ class Packages(ReleaseCase):
     def test_a_clone_takes_both_archives(self):
         clone = clones.make()
         shutil.copytree(self.dist, clone / "dist")
-        done = subprocess.run([clone / "script/program", "chat-backend"], capture_output=True, text=True, timeout=TIMEOUT_SECONDS)
+        done = processes.completed([clone / "script/program", "chat-backend"])
         self.assertEqual((done.returncode, done.stdout), (0, ""), done.stderr)
         # Only a build for a release has its commit.
         self.assertIn("it does not say of which commit it is", done.stderr)
@@ -252,7 +252,7 @@ class Packages(ReleaseCase):
         arguments = [sys.executable, script, build, VERSION, "6.3.1", libraries]
         environment = {**os.environ, "SOURCE_DATE_EPOCH": "1700000000"}
         first, second = (
-            subprocess.run(arguments, capture_output=True, text=True, check=True, env=environment).stdout for _ in range(2)
+            processes.completed(arguments, check=True, env=environment).stdout for _ in range(2)
         )
         self.assertEqual(first, second)
         bill = json.loads(first)
@@ -283,7 +283,7 @@ class Packages(ReleaseCase):
         run("dpkg-deb", "--extract", str(self.package), directory)
         page = f"{directory}/usr/share/man/man1/headroom-serve.1.gz"
         wide = {**os.environ, "MANWIDTH": "1000"}
-        done = subprocess.run(["man", "--warnings", "--local-file", page], capture_output=True, text=True, env=wide)
+        done = processes.completed(["man", "--warnings", "--local-file", page], env=wide)
         self.assertEqual((done.returncode, done.stderr), (0, ""))
         for option in re.findall(r"--[a-z-]+", run(settings.binary, "serve", "--help")):
             self.assertIn(option, done.stdout)
@@ -299,11 +299,11 @@ class Packages(ReleaseCase):
         ):  # fmt: skip
             self.assertEqual(text.count(line + "\n"), 1, line)
         unit.write_text(text.replace("/usr/bin/headroom ", settings.binary + " "))
-        done = subprocess.run(["systemd-analyze", "verify", "--man=no", unit], capture_output=True, text=True)
+        done = processes.completed(["systemd-analyze", "verify", "--man=no", unit])
         self.assertEqual((done.returncode, done.stderr), (0, ""))
 
     def test_a_release_needs_its_version_in_the_clone(self):
-        done = subprocess.run([ROOT + "/script/release", "99.0.0", "--output", self.dist], capture_output=True, text=True)
+        done = processes.completed([ROOT + "/script/release", "99.0.0", "--output", self.dist])
         self.assertEqual(done.returncode, 1)
         self.assertRegex(done.stderr, "^release: (the clone has changes|Sources/Engine/Schema/Version.swift has another version)")
         self.assertEqual(subprocess.run([ROOT + "/script/release", "v1"], capture_output=True).returncode, 2)

@@ -6,8 +6,8 @@ takes `regprocedure` or `name` fits better than a built-in one that takes `anyel
 
 import pathlib
 import re
-import subprocess
 
+from support import processes
 from support.case import Case
 from support.postgres import psql
 from support.service import Service, command
@@ -139,7 +139,7 @@ class Planted(Case):
     def test_headroom_as_a_superuser_never_calls_planted_functions(self):
         self.perform("migrate", "--plan", status=1)
         roles = command("roles").stdout
-        outcome = subprocess.run(psql(self.database_url), input=roles, capture_output=True, text=True)
+        outcome = processes.completed(psql(self.database_url), input=roles)
         self.assertEqual((outcome.returncode, outcome.stderr), (0, ""))
         self.assert_none_ran("headroom roles | psql")
         self.perform("migrate")

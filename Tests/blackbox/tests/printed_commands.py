@@ -15,7 +15,7 @@ from support.nightly import nightly
 from support.printed import blocks, pattern
 from support.reference import documented
 from support.service import environment
-from support.waiting import TIMEOUT_SECONDS, wait_until
+from support.waiting import wait_until
 
 SERVING = re.compile(r"(\w+=\S+ )*script/server")
 
@@ -51,9 +51,7 @@ class NewClone(unittest.TestCase):
         return [*self.network.inside, "bash", "-euo", "pipefail", "-c", script]
 
     def shell(self, script, **options):
-        ran = subprocess.run(
-            self.bash(script), cwd=self.clone, env=self.environment, capture_output=True, text=True, timeout=TIMEOUT_SECONDS, **options
-        )
+        ran = processes.completed(self.bash(script), cwd=self.clone, env=self.environment, **options)
         self.assertEqual(ran.returncode, 0, f"{script}\n{ran.stdout}{ran.stderr}")
         return ran.stdout
 
@@ -216,10 +214,9 @@ class OperationsPage(Case):
             if line in self.NOT_RUN:
                 continue
             with self.subTest(line=line):
-                ran = subprocess.run(
-                    ["bash", "-euo", "pipefail", "-c", line], capture_output=True, text=True, timeout=TIMEOUT_SECONDS, cwd=directory,
-                    env=environment(PATH=path, DATABASE_URL=self.database_url),
-                )  # fmt: skip
+                ran = processes.completed(
+                    ["bash", "-euo", "pipefail", "-c", line], cwd=directory, env=environment(PATH=path, DATABASE_URL=self.database_url)
+                )
                 self.assertEqual(ran.returncode, 0, ran.stdout + ran.stderr)
 
     def settings(self):

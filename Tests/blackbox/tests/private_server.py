@@ -115,9 +115,7 @@ class PrivateServer(unittest.TestCase):
         (line,) = [line for line in service.log().splitlines() if line.startswith("open the data:")]
         psql = line.removeprefix("open the data:").strip()
         query = f"select message_count from message_usage where user_id = '{self.user}'"
-        outcome = subprocess.run(
-            ["bash", "-c", f'{psql} -X -A -t -c "$1"', "bash", query], capture_output=True, text=True, timeout=TIMEOUT_SECONDS
-        )
+        outcome = processes.completed(["bash", "-c", f'{psql} -X -A -t -c "$1"', "bash", query])
         self.assertEqual((outcome.stdout, outcome.stderr), ("5\n", ""))
 
     def test_commands_start_it_silently_and_stop_it(self):
@@ -152,9 +150,7 @@ class PrivateServer(unittest.TestCase):
             ["migrate", "--status"], ["migrate", "--plan"],
         ):  # fmt: skip
             with self.subTest(arguments=arguments):
-                outcome = subprocess.run(
-                    [settings.binary, *arguments], cwd=empty, env=environment(), capture_output=True, text=True, timeout=TIMEOUT_SECONDS
-                )
+                outcome = processes.completed([settings.binary, *arguments], cwd=empty, env=environment())
                 self.assertEqual((outcome.returncode, outcome.stdout), (69, ""), outcome.stderr)
                 self.assertTrue(outcome.stderr.startswith(f"Error: there is no database in {empty}/.headroom; "), outcome.stderr)
                 for alternative in ("--data-dir", "HEADROOM_DATA_DIR", "--database-url", "DATABASE_URL", "headroom serve"):

@@ -2,8 +2,8 @@
 
 import re
 import shutil
-import subprocess
 
+from support import processes
 from support.case import Case
 from support.certificates import Authority
 from support.waiting import wait_until
@@ -28,7 +28,7 @@ class ProtectedMode(Case):
             self.assertEqual(connection.send_command("PING"), "+PONG")
 
     def test_an_address_that_others_reach_is_refused(self):
-        host = subprocess.run(["hostname", "-I"], capture_output=True, text=True).stdout.split() if shutil.which("hostname") else []
+        host = processes.completed(["hostname", "-I"]).stdout.split() if shutil.which("hostname") else []
         for address in ["0.0.0.0", *[own for own in host if ":" not in own][:1]]:
             with self.subTest(address=address):
                 self.assert_refused("--listen", f"{address}:0", missing="TLS")

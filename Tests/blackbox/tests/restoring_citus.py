@@ -2,7 +2,6 @@
 
 import os
 import shutil
-import subprocess
 
 from support import printed, processes, settings
 from support.case import Case
@@ -30,9 +29,7 @@ def run_shell(script, variables, **options):
     """Runs a block; returns its output."""
     path = os.pathsep.join([variables.pop("PROGRAMS"), os.path.dirname(settings.binary), os.environ["PATH"]])
     options = {"cwd": "/", **options}
-    done = subprocess.run(
-        ["bash", "-euo", "pipefail", "-c", script], env={"PATH": path, **variables}, capture_output=True, text=True, **options
-    )
+    done = processes.completed(["bash", "-euo", "pipefail", "-c", script], env={"PATH": path, **variables}, **options)
     assert done.returncode == 0, f"{script}\n{done.stdout}{done.stderr}"
     return done.stdout
 

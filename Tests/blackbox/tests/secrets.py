@@ -5,13 +5,12 @@ import re
 import signal
 import socket
 import struct
-import subprocess
 import threading
 
 from support import processes, settings
 from support.case import Case
 from support.service import Service, environment
-from support.waiting import TIMEOUT_SECONDS, wait_until
+from support.waiting import wait_until
 
 PASSWORD = "hunter2-and-more"
 VALUE = r'("(?:[^"\\\x00-\x1f\x7f]|\\.)*"|[^\s"]+)'
@@ -70,10 +69,9 @@ class Secrets(Case):
         ):
             for command in (["migrate"], ["prune"], ["audit", self.user()]):
                 with self.subTest(url=url.replace(PASSWORD, "…"), command=command[0]):
-                    done = subprocess.run(
-                        [settings.binary, *command], capture_output=True, text=True, timeout=TIMEOUT_SECONDS, cwd="/",
-                        env=environment(DATABASE_URL=url, HEADROOM_CONNECT_TIMEOUT_MS="1000"),
-                    )  # fmt: skip
+                    done = processes.completed(
+                        [settings.binary, *command], cwd="/", env=environment(DATABASE_URL=url, HEADROOM_CONNECT_TIMEOUT_MS="1000")
+                    )
                     self.assertNotEqual(done.returncode, 0)
                     self.assertNotEqual(done.stderr, "")
                     self.assertNotIn(PASSWORD, done.stdout + done.stderr)
@@ -164,10 +162,9 @@ class LogLines(Case):
         try:
             for command in (["migrate"], ["migrate", "--status"], ["audit", self.user()]):
                 with self.subTest(command=command):
-                    done = subprocess.run(
-                        [settings.binary, *command], capture_output=True, text=True, timeout=TIMEOUT_SECONDS, cwd="/",
-                        env=environment(DATABASE_URL=f"postgresql://u@127.0.0.1:{database.port}/d"),
-                    )  # fmt: skip
+                    done = processes.completed(
+                        [settings.binary, *command], cwd="/", env=environment(DATABASE_URL=f"postgresql://u@127.0.0.1:{database.port}/d")
+                    )
                     self.assertNotEqual(done.returncode, 0)
                     self.assertIn("quoted", done.stderr, "its message is shown")
                     self.assert_harmless(done.stdout + done.stderr)
@@ -212,18 +209,16 @@ class LogLines(Case):
     def test_settings_with_line_ends_are_refused_without_being_written_out(self):
         for name in ("HEADROOM_LISTEN", "HEADROOM_LOG_LEVEL", "HEADROOM_LANES", "HEADROOM_UNKNOWN_USERS"):
             with self.subTest(name=name):
-                done = subprocess.run(
-                    [settings.binary, "serve"], capture_output=True, text=True, timeout=TIMEOUT_SECONDS, cwd="/",
-                    env=environment(DATABASE_URL=self.database_url, **{name: HOSTILE}),
-                )  # fmt: skip
+                done = processes.completed(
+                    [settings.binary, "serve"], cwd="/", env=environment(DATABASE_URL=self.database_url, **{name: HOSTILE})
+                )
                 self.assertNotEqual(done.returncode, 0)
                 self.assertIn(name, done.stderr)
                 self.assert_harmless(done.stdout + done.stderr)
 
     def test_an_address_with_a_terminal_escape_is_not_written_as_it_is(self):
-        done = subprocess.run(
-            [settings.binary, "serve", "--listen", "\x1b[31mhost:1"], capture_output=True, text=True, timeout=TIMEOUT_SECONDS, cwd="/",
-            env=environment(DATABASE_URL=self.database_url),
-        )  # fmt: skip
+        done = processes.completed(
+            [settings.binary, "serve", "--listen", "\x1b[31mhost:1"], cwd="/", env=environment(DATABASE_URL=self.database_url)
+        )
         self.assertNotEqual(done.returncode, 0)
         self.assert_harmless(done.stdout + done.stderr)

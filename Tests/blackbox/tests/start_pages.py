@@ -16,7 +16,7 @@ from support.nightly import nightly
 from support.printed import ROOT, blocks, pattern
 from support.service import environment
 from support.users import new_user
-from support.waiting import TIMEOUT_SECONDS, wait_until
+from support.waiting import wait_until
 
 ROOT = Path(ROOT).resolve()
 USER = re.compile(r"[0-9a-f]{8}-[0-9a-f]{4}-[0-9a-f]{4}-[0-9a-f]{4}-[0-9a-f]{12}")
@@ -53,10 +53,7 @@ class StartPage(Case):
                 yield block.text, after.text if after is not None and after.language == "text" else None
 
     def shell(self, script, environment=None):
-        done = subprocess.run(
-            ["bash", "-euc", script], cwd=self.directory, env=environment or os.environ, stdin=subprocess.DEVNULL,
-            capture_output=True, text=True, timeout=TIMEOUT_SECONDS,
-        )  # fmt: skip
+        done = processes.completed(["bash", "-euc", script], cwd=self.directory, env=environment or os.environ)
         self.assertEqual(done.returncode, 0, f"{script}\n{done.stdout}{done.stderr}")
         return done.stdout
 
@@ -122,7 +119,7 @@ class ChatPage(StartPage):
 
     def ask(self, port, user, message):
         """The answer's status, and the objects in its lines."""
-        done = subprocess.run(self.asking(port, user, message), capture_output=True, text=True, timeout=TIMEOUT_SECONDS)
+        done = processes.completed(self.asking(port, user, message))
         *lines, status = done.stdout.split("\n")
         return int(status), [json.loads(line) for line in lines if line]
 
@@ -269,7 +266,7 @@ class Troubleshooting(Case):
             PATH=os.pathsep.join([str(directory), os.environ["PATH"]]), HEADROOM_TARGET=f"127.0.0.1:{self.service.port}"
         )
         commands = commands.replace("127.0.0.1:6748", f"127.0.0.1:{self.service.http_port}")
-        done = subprocess.run(["bash", "-euc", commands], env=variables, capture_output=True, text=True, timeout=TIMEOUT_SECONDS)
+        done = processes.completed(["bash", "-euc", commands], env=variables)
         self.assertRegex(done.stdout, r'(?s)^service .*\ndatabase +up,.*"ready":true')
 
 

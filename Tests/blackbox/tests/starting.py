@@ -5,13 +5,12 @@ import re
 import shutil
 import signal
 import socket
-import subprocess
 
 from support import processes, settings
 from support.case import Case, needs_one_machine
 from support.postgres import Cluster, as_postgres_user
 from support.service import Service, command, environment
-from support.waiting import TIMEOUT_SECONDS, wait_until
+from support.waiting import wait_until
 
 
 @needs_one_machine("it prepares and migrates an empty database, and only a migrated one can be distributed")
@@ -217,10 +216,7 @@ class Starting(Case):
 
     def test_without_a_command_it_prints_help_and_starts_nothing(self):
         directory = processes.directory()
-        ran = subprocess.run(
-            [settings.binary], cwd=directory, env=environment(), stdin=subprocess.DEVNULL, capture_output=True, text=True,
-            timeout=TIMEOUT_SECONDS,
-        )  # fmt: skip
+        ran = processes.completed([settings.binary], cwd=directory, env=environment())
         self.assertEqual((ran.returncode, ran.stderr, os.listdir(directory)), (0, "", []))
         self.assertEqual(ran.stdout, command("--help").stdout)
         refused = command("--listen", "127.0.0.1:0")

@@ -219,7 +219,7 @@ class AppPage(PageCase):
         for number, text in enumerate(found):
             path = Path(self.directory, f"block{number}.swift")
             path.write_text(text)
-            parsed = subprocess.run(["swiftc", "-parse", path], capture_output=True, text=True, timeout=TIMEOUT_SECONDS)
+            parsed = processes.completed(["swiftc", "-parse", path])
             self.assertEqual((parsed.returncode, parsed.stderr), (0, ""), text)
 
     def test_the_words_of_the_app_are_those_of_the_example(self):

@@ -3,7 +3,6 @@
 import json
 import os
 import re
-import subprocess
 import unittest
 import uuid
 from pathlib import Path
@@ -15,7 +14,6 @@ from support.postgres import SQLError
 from support.printed import ROOT, blocks
 from support.service import Service, environment
 from support.users import new_user
-from support.waiting import TIMEOUT_SECONDS
 from support.wire import Answer
 
 PAGE = "docs/supabase.md"
@@ -81,18 +79,14 @@ class SupabasePage(unittest.TestCase):
         """The block with the database's address in place of the project's."""
         text = re.sub(r"(DATABASE_URL=)'[^']*'", rf"\1'{supabase.url(cls.cluster)}'", text)
         path = os.pathsep.join([os.path.dirname(settings.binary), os.environ["PATH"]])
-        ran = subprocess.run(
-            ["bash", "-euo", "pipefail", "-c", text], capture_output=True, text=True, timeout=TIMEOUT_SECONDS, cwd=cls.directory,
-            env=environment(PATH=path),
-        )  # fmt: skip
+        ran = processes.completed(["bash", "-euo", "pipefail", "-c", text], cwd=cls.directory, env=environment(PATH=path))
         assert ran.returncode == 0, ran.stdout + ran.stderr
         return ran.stdout + ran.stderr
 
     def node(self, arguments, role, user):
-        ran = subprocess.run(
-            ["node", *arguments], capture_output=True, text=True, timeout=TIMEOUT_SECONDS, cwd=self.directory,
-            env=environment(URL_OF_THE_API=self.api.url, ROLE=role, SUBJECT=user or ""),
-        )  # fmt: skip
+        ran = processes.completed(
+            ["node", *arguments], cwd=self.directory, env=environment(URL_OF_THE_API=self.api.url, ROLE=role, SUBJECT=user or "")
+        )
         self.assertEqual(ran.returncode, 0, ran.stderr)
         return json.loads(ran.stdout)
 

@@ -8,7 +8,6 @@ import subprocess
 from support import processes, settings
 from support.case import Case
 from support.printed import ROOT
-from support.waiting import TIMEOUT_SECONDS
 
 UNIT = ROOT + "/deploy/systemd/headroom.service"
 # Of 10. Of this, 0.9 are the network.
@@ -27,7 +26,7 @@ class SystemdUnit(Case):
             self.unit = file.read()
 
     def analyze(self, *arguments):
-        ran = subprocess.run(["systemd-analyze", *arguments], capture_output=True, text=True, timeout=TIMEOUT_SECONDS)
+        ran = processes.completed(["systemd-analyze", *arguments])
         self.assertEqual((ran.returncode, ran.stderr), (0, ""), arguments)
         return ran.stdout
 

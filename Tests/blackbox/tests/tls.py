@@ -4,7 +4,6 @@ import os
 import shutil
 import signal
 import ssl
-import subprocess
 import threading
 import time
 
@@ -16,7 +15,7 @@ from support.postgres import Cluster
 from support.processes import resident_bytes
 from support.records import RecordClient
 from support.service import Service
-from support.waiting import TIMEOUT_SECONDS, wait_until
+from support.waiting import wait_until
 from support.wire import Answer, Closed, LineConnection, array
 
 
@@ -330,11 +329,9 @@ class TLS(Case):
 
     def test_redis_cli_and_redis_py_speak_tls(self):
         user = self.user()
-        outcome = subprocess.run(
-            ["redis-cli", "-h", "localhost", "-p", str(self.service.port), "--tls", "--cacert", self.authority.certificate,
-             "CONSUME", user],
-            capture_output=True, text=True, timeout=TIMEOUT_SECONDS,
-        )  # fmt: skip
+        outcome = processes.completed(
+            ["redis-cli", "-h", "localhost", "-p", str(self.service.port), "--tls", "--cacert", self.authority.certificate, "CONSUME", user]
+        )
         self.assertTrue(outcome.stdout.startswith("ALLOWED "), outcome)
         self.assertRegex(self.service.log(), r"try it: +headroom ask --target 127.0.0.1:\d+ --tls-ca CA 'CONSUME [0-9a-f-]+'\n")
         for protocol in (2, 3):
@@ -418,7 +415,7 @@ class TLS(Case):
             self.assertTrue(service.is_running, "the signal has ended the service")
             cluster.start()
             service.ready()
-            shown = subprocess.run(["openssl", "x509", "-in", new[0], "-noout", "-serial"], capture_output=True, text=True, check=True)
+            shown = processes.completed(["openssl", "x509", "-in", new[0], "-noout", "-serial"], check=True)
             self.assertEqual(f"serial={self.serial(service)}", shown.stdout.strip())
             service.stop()
         finally:

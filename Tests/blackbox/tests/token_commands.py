@@ -2,9 +2,8 @@
 
 import json
 import socket
-import subprocess
 
-from support import settings
+from support import processes, settings
 from support.service import command, environment
 from support.tokens import TokenCase
 
@@ -75,5 +74,5 @@ class TokenCommands(TokenCase):
 
     def test_no_flag_takes_a_token(self):
         for arguments in (("--help",), ("serve", "--help"), ("token", "create", "--help"), ("token", "revoke", "--help")):
-            shown = subprocess.run([settings.binary, *arguments], capture_output=True, text=True, env=environment()).stdout
+            shown = processes.completed([settings.binary, *arguments], env=environment()).stdout
             self.assertNotRegex(shown, r"--(token|password|secret)\b[^-]")
