@@ -1,5 +1,6 @@
 """The base class of tests with a database and a service."""
 
+import functools
 import unittest
 
 from . import citus
@@ -34,6 +35,19 @@ def needs_one_machine(reason):
         return marked
 
     return mark
+
+
+def called_by(runner, **options):
+    """Has a method of the class call the test, with what it gives: for each client, say."""
+
+    def decorate(test):
+        @functools.wraps(test)
+        def run(self):
+            getattr(self, runner)(lambda *given: test(self, *given), **options)
+
+        return run
+
+    return decorate
 
 
 class Case(unittest.TestCase):

@@ -6,7 +6,7 @@ import subprocess
 from concurrent.futures import ThreadPoolExecutor
 
 from support import processes
-from support.case import MID_MONTH, Case
+from support.case import MID_MONTH, Case, called_by
 from support.client_page import FOLDER, PAGE, USER, lines_without_program, missing, printed_programs
 from support.default_port import DefaultPort
 from support.nightly import nightly
@@ -63,22 +63,18 @@ class PrintedProgramCase(Case):
 class ProgramsOnThePage(PrintedProgramCase):
     SHARED = True
 
-    def test_a_message_is_counted_and_sent_once_however_often_the_program_is_run(self):
-        def check(program):
-            self.prepare_user(used=700)
-            for line in ("send it\n", "sent before\n", "sent before\n"):
-                self.assert_printed(self.run_printed(program), line + BANNER)
-                self.assertEqual(self.count(USER), 701)
+    @called_by("each_program")
+    def test_a_message_is_counted_and_sent_once_however_often_the_program_is_run(self, program):
+        self.prepare_user(used=700)
+        for line in ("send it\n", "sent before\n", "sent before\n"):
+            self.assert_printed(self.run_printed(program), line + BANNER)
+            self.assertEqual(self.count(USER), 701)
 
-        self.each_program(check)
-
-    def test_at_the_limit_the_banner_is_printed_and_nothing_is_counted(self):
-        def check(program):
-            self.prepare_user(used=800)
-            self.assert_printed(self.run_printed(program), LIMIT)
-            self.assertEqual(self.count(USER), 800)
-
-        self.each_program(check)
+    @called_by("each_program")
+    def test_at_the_limit_the_banner_is_printed_and_nothing_is_counted(self, program):
+        self.prepare_user(used=800)
+        self.assert_printed(self.run_printed(program), LIMIT)
+        self.assertEqual(self.count(USER), 800)
 
     def test_every_program_is_run_or_listed_as_not_run(self):
         files = set(self.programs)
@@ -102,84 +98,70 @@ class ProgramsOnThePage(PrintedProgramCase):
 class ProgramsInDepth(PrintedProgramCase):
     SHARED = True
 
-    def test_without_a_banner_the_message_is_sent_and_nothing_is_shown(self):
-        def check(program):
-            self.prepare_user(used=5)
-            self.assert_printed(self.run_printed(program), "send it\n\n")
+    @called_by("each_program")
+    def test_without_a_banner_the_message_is_sent_and_nothing_is_shown(self, program):
+        self.prepare_user(used=5)
+        self.assert_printed(self.run_printed(program), "send it\n\n")
 
-        self.each_program(check)
+    @called_by("each_program")
+    def test_a_message_whose_answers_were_lost_twice_is_counted_once(self, program):
+        self.prepare_user(used=700)
+        self.port.lose_answers(2)
+        self.assert_printed(self.run_printed(program), "send it\n" + BANNER)
+        self.assertEqual(self.port.fired, 2, "the answers were lost")
+        self.assertEqual(self.count(USER), 701)
 
-    def test_a_message_whose_answers_were_lost_twice_is_counted_once(self):
-        def check(program):
+    @called_by("each_program")
+    def test_temporary_errors_are_retried_with_the_same_key(self, program):
+        for errors in (
+            ["-UNKNOWN the outcome could not be learned in time", "-UNAVAILABLE retry_ms=500 the database is away"],
+            ["-OVERLOADED retry_ms=20 more waits than can be served", "-DRAINING shutting down"],
+        ):
             self.prepare_user(used=700)
-            self.port.lose_answers(2)
+            self.port.answer_instead(*errors)
             self.assert_printed(self.run_printed(program), "send it\n" + BANNER)
-            self.assertEqual(self.port.fired, 2, "the answers were lost")
-            self.assertEqual(self.count(USER), 701)
-
-        self.each_program(check)
-
-    def test_temporary_errors_are_retried_with_the_same_key(self):
-        def check(program):
-            for errors in (
-                ["-UNKNOWN the outcome could not be learned in time", "-UNAVAILABLE retry_ms=500 the database is away"],
-                ["-OVERLOADED retry_ms=20 more waits than can be served", "-DRAINING shutting down"],
-            ):
-                self.prepare_user(used=700)
-                self.port.answer_instead(*errors)
-                self.assert_printed(self.run_printed(program), "send it\n" + BANNER)
-                self.assertEqual(self.port.fired, 2)
-                self.assertEqual(self.count(USER), 701)
-                self.assertEqual(self.port.sent.count(b"key=message-1"), 3)
-
-        self.each_program(check)
-
-    def test_errors_after_which_nothing_was_counted_do_not_send_a_message_again(self):
-        def check(program):
-            self.prepare_user(used=700)
-            self.assert_printed(self.run_printed(program), "send it\n" + BANNER)
-            self.port.answer_instead("-UNAVAILABLE retry_ms=500 the database is away", "-OVERLOADED retry_ms=20 too many")
-            self.assert_printed(self.run_printed(program), "sent before\n" + BANNER)
             self.assertEqual(self.port.fired, 2)
             self.assertEqual(self.count(USER), 701)
+            self.assertEqual(self.port.sent.count(b"key=message-1"), 3)
 
-        self.each_program(check)
+    @called_by("each_program")
+    def test_errors_after_which_nothing_was_counted_do_not_send_a_message_again(self, program):
+        self.prepare_user(used=700)
+        self.assert_printed(self.run_printed(program), "send it\n" + BANNER)
+        self.port.answer_instead("-UNAVAILABLE retry_ms=500 the database is away", "-OVERLOADED retry_ms=20 too many")
+        self.assert_printed(self.run_printed(program), "sent before\n" + BANNER)
+        self.assertEqual(self.port.fired, 2)
+        self.assertEqual(self.count(USER), 701)
 
-    def test_a_released_message_is_not_sent_again_with_its_key(self):
-        def check(program):
-            self.prepare_user(used=700)
-            self.assert_printed(self.run_printed(program), "send it\n" + BANNER)
-            self.assertIn(" released=1", self.send_command(f"RELEASE {USER} key=message-1"))
-            outcome = self.run_printed(program)
-            self.assertNotEqual(outcome.returncode, 0)
-            self.assertEqual(outcome.stdout, "")
-            self.assertIn("CONFLICT key was released; a new attempt needs a new key", outcome.stderr)
-            self.assertEqual(self.count(USER), 700)
+    @called_by("each_program")
+    def test_a_released_message_is_not_sent_again_with_its_key(self, program):
+        self.prepare_user(used=700)
+        self.assert_printed(self.run_printed(program), "send it\n" + BANNER)
+        self.assertIn(" released=1", self.send_command(f"RELEASE {USER} key=message-1"))
+        outcome = self.run_printed(program)
+        self.assertNotEqual(outcome.returncode, 0)
+        self.assertEqual(outcome.stdout, "")
+        self.assertIn("CONFLICT key was released; a new attempt needs a new key", outcome.stderr)
+        self.assertEqual(self.count(USER), 700)
 
-        self.each_program(check)
+    @called_by("each_program")
+    def test_a_permanent_error_is_printed_and_not_retried(self, program):
+        self.prepare_user(used=700)
+        outcome = self.run_printed(program, user="nobody")
+        self.assertNotEqual(outcome.returncode, 0)
+        self.assertEqual(outcome.stdout, "")
+        self.assertIn("BADARG user must be a UUID", outcome.stderr)
+        self.assertEqual(self.port.sent.count(b"key=message-1"), 1)
+        self.assertEqual(self.count(USER), 700)
 
-    def test_a_permanent_error_is_printed_and_not_retried(self):
-        def check(program):
-            self.prepare_user(used=700)
-            outcome = self.run_printed(program, user="nobody")
-            self.assertNotEqual(outcome.returncode, 0)
-            self.assertEqual(outcome.stdout, "")
-            self.assertIn("BADARG user must be a UUID", outcome.stderr)
-            self.assertEqual(self.port.sent.count(b"key=message-1"), 1)
-            self.assertEqual(self.count(USER), 700)
-
-        self.each_program(check)
-
-    def test_quoted_values_are_decoded(self):
-        def check(program):
-            self.port.behave()
-            self.port.answer_instead(
-                f'+ALLOWED user={USER} plan=paid label="a \\"b\\" banner=no" notice="" '
-                'banner="She said \\"hi\\" \\\\o/ tier=x" new=1'
-            )
-            self.assert_printed(self.run_printed(program), 'send it\nShe said "hi" \\o/ tier=x\n')
-
-        self.each_program(check)
+    @called_by("each_program")
+    def test_quoted_values_are_decoded(self, program):
+        self.port.behave()
+        self.port.answer_instead(
+            f'+ALLOWED user={USER} plan=paid label="a \\"b\\" banner=no" notice="" '
+            'banner="She said \\"hi\\" \\\\o/ tier=x" new=1'
+        )
+        self.assert_printed(self.run_printed(program), 'send it\nShe said "hi" \\o/ tier=x\n')
 
     def test_a_silent_service_is_given_up_after_three_attempts(self):
         programs = self.retrying_programs()

@@ -6,7 +6,7 @@ import unittest
 import uuid
 
 from support import processes
-from support.case import Case
+from support.case import Case, called_by
 from support.certificates import Authority
 from support.client_case import LIMIT, SILENT, ClientCase
 from support.faulty_port import LOST, http_answer
@@ -18,83 +18,69 @@ from support.waiting import wait_until
 class Answers(ClientCase):
     SHARED = True
 
-    def test_a_refusal_has_the_words_the_tier_and_when_to_come_back(self):
-        def check(client):
-            user = self.subscriber(used=800)
-            for method in ("consume", "check"):
-                answer = client.call(method, user)
-                self.assertEqual((answer["status"], answer["allowed"], answer["degraded"]), ("blocked", False, False))
-                self.assertEqual((answer["tier"], answer["reason"], answer["banner"]), ("blocked", "limit_reached", LIMIT))
-                self.assertEqual((answer["used"], answer["limit"], answer["remaining"]), (800, 800, 0))
-                self.assertEqual(answer["resets"], "2026-04-01T00:00:00Z")
-                self.assertEqual(answer["retry_after"], (16 * 24 + 14) * 3600 + 1800)
-            self.assertEqual(self.count(user), 800)
+    @called_by("each")
+    def test_a_refusal_has_the_words_the_tier_and_when_to_come_back(self, client):
+        user = self.subscriber(used=800)
+        for method in ("consume", "check"):
+            answer = client.call(method, user)
+            self.assertEqual((answer["status"], answer["allowed"], answer["degraded"]), ("blocked", False, False))
+            self.assertEqual((answer["tier"], answer["reason"], answer["banner"]), ("blocked", "limit_reached", LIMIT))
+            self.assertEqual((answer["used"], answer["limit"], answer["remaining"]), (800, 800, 0))
+            self.assertEqual(answer["resets"], "2026-04-01T00:00:00Z")
+            self.assertEqual(answer["retry_after"], (16 * 24 + 14) * 3600 + 1800)
+        self.assertEqual(self.count(user), 800)
 
-        self.each(check)
+    @called_by("each")
+    def test_each_call_without_a_key_counts(self, client):
+        user = self.subscriber(used=700)
+        self.assertEqual([client.call("consume", user)["used"] for _ in range(2)], [701, 702])
+        answer = client.call("consume", user, n=3)
+        self.assertEqual((answer["status"], answer["allowed"], answer["used"]), ("allowed", True, 705))
+        self.assertEqual(answer["banner"], "You have 95 conversations left this month")
+        self.assertEqual(self.count(user), 705)
 
-    def test_each_call_without_a_key_counts(self):
-        def check(client):
-            user = self.subscriber(used=700)
-            self.assertEqual([client.call("consume", user)["used"] for _ in range(2)], [701, 702])
-            answer = client.call("consume", user, n=3)
-            self.assertEqual((answer["status"], answer["allowed"], answer["used"]), ("allowed", True, 705))
-            self.assertEqual(answer["banner"], "You have 95 conversations left this month")
-            self.assertEqual(self.count(user), 705)
+    @called_by("each")
+    def test_a_key_counts_once_and_a_repetition_is_not_allowed(self, client):
+        user = self.subscriber(used=700)
+        self.assertEqual(client.call("consume", user, key="message-1")["status"], "allowed")
+        again = client.call("consume", user, key="message-1")
+        self.assertEqual((again["status"], again["allowed"], again["replayed"]), ("repeated", False, True))
+        self.assertEqual((again["used"], self.count(user)), (701, 701))
 
-        self.each(check)
+    @called_by("each")
+    def test_reserve_commit_release_and_usage_do_what_their_verbs_do(self, client):
+        user = self.subscriber(used=10)
+        self.assertEqual(client.call("reserve", user, n=5, key="a", ttl=60)["held"], 5)
+        self.assertEqual(client.call("commit", user, n=2, key="a")["used"], 12)
+        released = client.call("release", user, key="a")
+        self.assertEqual((released["status"], released["released"], released["used"]), ("ok", 2, 10))
+        usage = client.call("usage", user, lang="de")
+        self.assertEqual((usage["status"], usage["label"], usage["used"]), ("ok", "Premium", 10))
+        self.assertIn("Nachrichten", usage["accessible"])
+        self.assertEqual(client.call("usage", user, period="2026-03")["period"], "2026-03")
+        self.assertEqual(self.failure(client.call, "usage", user, period="2020-01").name, "NotFound")
 
-    def test_a_key_counts_once_and_a_repetition_is_not_allowed(self):
-        def check(client):
-            user = self.subscriber(used=700)
-            self.assertEqual(client.call("consume", user, key="message-1")["status"], "allowed")
-            again = client.call("consume", user, key="message-1")
-            self.assertEqual((again["status"], again["allowed"], again["replayed"]), ("repeated", False, True))
-            self.assertEqual((again["used"], self.count(user)), (701, 701))
+    @called_by("each")
+    def test_sentences_are_in_the_language_that_is_asked_for(self, client):
+        user = self.subscriber(used=800)
+        self.assertIn("1. April", client.call("consume", user, lang="de")["banner"])
+        self.assertIn("1. April", client.call("reserve", user, key="a", lang="de-AT")["banner"])
+        for verb in ("consume", "check", "usage"):
+            self.assertIn("31. März", client.call(verb, user, lang="de", tz="America/New_York")["banner"])
 
-        self.each(check)
+    @called_by("each")
+    def test_an_unlimited_plan_has_no_limit(self, client):
+        answer = client.call("consume", self.subscriber("pro"))
+        self.assertEqual((answer["allowed"], answer.get("limit"), answer.get("remaining")), (True, None, None))
 
-    def test_reserve_commit_release_and_usage_do_what_their_verbs_do(self):
-        def check(client):
-            user = self.subscriber(used=10)
-            self.assertEqual(client.call("reserve", user, n=5, key="a", ttl=60)["held"], 5)
-            self.assertEqual(client.call("commit", user, n=2, key="a")["used"], 12)
-            released = client.call("release", user, key="a")
-            self.assertEqual((released["status"], released["released"], released["used"]), ("ok", 2, 10))
-            usage = client.call("usage", user, lang="de")
-            self.assertEqual((usage["status"], usage["label"], usage["used"]), ("ok", "Premium", 10))
-            self.assertIn("Nachrichten", usage["accessible"])
-            self.assertEqual(client.call("usage", user, period="2026-03")["period"], "2026-03")
-            self.assertEqual(self.failure(client.call, "usage", user, period="2020-01").name, "NotFound")
-
-        self.each(check)
-
-    def test_sentences_are_in_the_language_that_is_asked_for(self):
-        def check(client):
-            user = self.subscriber(used=800)
-            self.assertIn("1. April", client.call("consume", user, lang="de")["banner"])
-            self.assertIn("1. April", client.call("reserve", user, key="a", lang="de-AT")["banner"])
-            for verb in ("consume", "check", "usage"):
-                self.assertIn("31. März", client.call(verb, user, lang="de", tz="America/New_York")["banner"])
-
-        self.each(check)
-
-    def test_an_unlimited_plan_has_no_limit(self):
-        def check(client):
-            answer = client.call("consume", self.subscriber("pro"))
-            self.assertEqual((answer["allowed"], answer.get("limit"), answer.get("remaining")), (True, None, None))
-
-        self.each(check)
-
-    def test_fields_of_a_later_service_are_kept_and_quotes_are_read(self):
-        def check(client):
-            user, quoted = self.user(), 'She said "hi" \\o/ tier=x'
-            escaped = quoted if self.line.is_http else quoted.replace("\\", "\\\\").replace('"', '\\"')
-            self.line.faults = [("CONSUME", self.answering(user, used=1, banner=escaped, mood="sunny day"))]
-            answer = client.call("consume", user)
-            self.assertEqual((answer["banner"], answer["mood"]), (quoted, "sunny day"))
-            self.assertEqual((answer["used"], answer.get("tier")), (1, None))
-
-        self.each(check)
+    @called_by("each")
+    def test_fields_of_a_later_service_are_kept_and_quotes_are_read(self, client):
+        user, quoted = self.user(), 'She said "hi" \\o/ tier=x'
+        escaped = quoted if self.line.is_http else quoted.replace("\\", "\\\\").replace('"', '\\"')
+        self.line.faults = [("CONSUME", self.answering(user, used=1, banner=escaped, mood="sunny day"))]
+        answer = client.call("consume", user)
+        self.assertEqual((answer["banner"], answer["mood"]), (quoted, "sunny day"))
+        self.assertEqual((answer["used"], answer.get("tier")), (1, None))
 
     def test_of_fifty_at_once_the_twenty_that_fit_are_counted(self):
         for driver in self.drivers:
@@ -111,65 +97,55 @@ class Answers(ClientCase):
 class Retries(ClientCase):
     SHARED = True
 
-    def test_a_message_whose_answers_are_lost_twice_is_counted_once_and_may_be_sent(self):
-        def check(client):
-            for key in ({}, {"key": "message-1"}):
-                user = self.subscriber(used=700)
-                self.line.faults = [("CONSUME", LOST)] * 2
-                answer = client.call("consume", user, **key)
-                self.assertEqual((answer["status"], answer["replayed"], answer["used"]), ("allowed", False, 701))
-                self.assertEqual((self.count(user), self.line.faults), (701, []))
-            self.assertEqual(client.call("consume", user, key="message-1")["status"], "repeated", "of an earlier call")
-
-        self.each(check)
-
-    def test_temporary_errors_are_retried_with_the_same_key(self):
-        def check(client):
+    @called_by("each")
+    def test_a_message_whose_answers_are_lost_twice_is_counted_once_and_may_be_sent(self, client):
+        for key in ({}, {"key": "message-1"}):
             user = self.subscriber(used=700)
-            for codes, status in ((("UNAVAILABLE", "OVERLOADED"), "repeated"), (("DRAINING", "UNKNOWN"), "allowed")):
-                client.call("consume", user, key=codes[0])
-                self.line.behave()
-                self.line.faults = [("CONSUME", self.instead(code, "later", retry_ms=5)) for code in codes]
-                self.assertEqual(client.call("consume", user, key=codes[0])["status"], status, codes)
-                self.assertEqual(self.line.verbs, ["CONSUME"] * 3)
-            self.assertEqual(self.count(user), 702)
-
-        self.each(check)
-
-    def test_a_permanent_error_is_raised_at_once(self):
-        def check(client):
-            for method in ("consume", "check", "usage"):
-                error = self.failure(client.call, method, "nobody")
-                self.assertEqual((error.name, error.code, error.user), ("BadArgument", "BADARG", "nobody"))
-                self.assertIn("user must be a UUID", error.message)
-            self.assertEqual(self.line.verbs, ["CONSUME", "CHECK", "USAGE"])
-
-        self.each(check)
-
-    def test_what_only_reads_is_retried(self):
-        def check(client):
-            user = self.subscriber(used=700)
-            self.line.faults = [("CHECK", LOST), ("USAGE", LOST)]
-            self.assertEqual((client.call("check", user)["used"], client.call("usage", user)["used"]), (700, 700))
-            self.assertEqual(self.line.faults, [])
-
-        self.each(check)
-
-
-    def test_what_something_between_answers_is_not_taken_for_an_answer(self):
-        def check(client):
-            user = self.subscriber(used=700)
-            if self.line.is_http:
-                self.line.faults = [("CONSUME", http_answer(502, "<html>Bad Gateway</html>"))]
-                self.assertEqual(client.call("consume", user)["used"], 701)
-                self.line.faults = [("CONSUME", http_answer(404, "<html>Not Found</html>"))]
-            else:
-                self.assertEqual(client.call("consume", user)["used"], 701)
-                self.line.faults = [("CONSUME", b"+ALLOWED used=many\r\n")]
-            self.assertEqual(self.failure(client.call, "consume", user).code, "MALFORMED")
+            self.line.faults = [("CONSUME", LOST)] * 2
+            answer = client.call("consume", user, **key)
+            self.assertEqual((answer["status"], answer["replayed"], answer["used"]), ("allowed", False, 701))
             self.assertEqual((self.count(user), self.line.faults), (701, []))
+        self.assertEqual(client.call("consume", user, key="message-1")["status"], "repeated", "of an earlier call")
 
-        self.each(check)
+    @called_by("each")
+    def test_temporary_errors_are_retried_with_the_same_key(self, client):
+        user = self.subscriber(used=700)
+        for codes, status in ((("UNAVAILABLE", "OVERLOADED"), "repeated"), (("DRAINING", "UNKNOWN"), "allowed")):
+            client.call("consume", user, key=codes[0])
+            self.line.behave()
+            self.line.faults = [("CONSUME", self.instead(code, "later", retry_ms=5)) for code in codes]
+            self.assertEqual(client.call("consume", user, key=codes[0])["status"], status, codes)
+            self.assertEqual(self.line.verbs, ["CONSUME"] * 3)
+        self.assertEqual(self.count(user), 702)
+
+    @called_by("each")
+    def test_a_permanent_error_is_raised_at_once(self, client):
+        for method in ("consume", "check", "usage"):
+            error = self.failure(client.call, method, "nobody")
+            self.assertEqual((error.name, error.code, error.user), ("BadArgument", "BADARG", "nobody"))
+            self.assertIn("user must be a UUID", error.message)
+        self.assertEqual(self.line.verbs, ["CONSUME", "CHECK", "USAGE"])
+
+    @called_by("each")
+    def test_what_only_reads_is_retried(self, client):
+        user = self.subscriber(used=700)
+        self.line.faults = [("CHECK", LOST), ("USAGE", LOST)]
+        self.assertEqual((client.call("check", user)["used"], client.call("usage", user)["used"]), (700, 700))
+        self.assertEqual(self.line.faults, [])
+
+
+    @called_by("each")
+    def test_what_something_between_answers_is_not_taken_for_an_answer(self, client):
+        user = self.subscriber(used=700)
+        if self.line.is_http:
+            self.line.faults = [("CONSUME", http_answer(502, "<html>Bad Gateway</html>"))]
+            self.assertEqual(client.call("consume", user)["used"], 701)
+            self.line.faults = [("CONSUME", http_answer(404, "<html>Not Found</html>"))]
+        else:
+            self.assertEqual(client.call("consume", user)["used"], 701)
+            self.line.faults = [("CONSUME", b"+ALLOWED used=many\r\n")]
+        self.assertEqual(self.failure(client.call, "consume", user).code, "MALFORMED")
+        self.assertEqual((self.count(user), self.line.faults), (701, []))
 
     def test_an_answer_with_fields_of_other_types_permits_nothing(self):
         def refuse(client, user, verb, answer):
@@ -213,41 +189,35 @@ class Retries(ClientCase):
 
         self.each(check)
 
-    def test_an_error_of_something_between_is_no_error_of_the_service(self):
-        def check(client):
-            if not self.line.is_http:
-                return
-            user = self.subscriber(used=700)
-            for problem in ({"code": 404, "detail": "no route"}, {"code": "NOAUTH"}, {"code": "NOAUTH", "detail": {}}, ["NOAUTH"], "no"):
-                self.line.faults = [("CONSUME", http_answer(404, json.dumps(problem)))]
-                self.assertEqual(self.failure(client.call, "consume", user).code, "MALFORMED", problem)
-            for advised in ("Wed, 21 Oct 2026 07:28:00 GMT", "nan", "-5", "inf"):
-                problem = json.dumps({"code": "UNAVAILABLE", "detail": "later"})
-                self.line.faults = [("CONSUME", http_answer(503, problem, Retry_After=advised))]
-                self.assertTrue(client.call("consume", user)["allowed"], advised)
-            self.assertEqual(self.count(user), 704)
-
-        self.each(check)
+    @called_by("each")
+    def test_an_error_of_something_between_is_no_error_of_the_service(self, client):
+        if not self.line.is_http:
+            return
+        user = self.subscriber(used=700)
+        for problem in ({"code": 404, "detail": "no route"}, {"code": "NOAUTH"}, {"code": "NOAUTH", "detail": {}}, ["NOAUTH"], "no"):
+            self.line.faults = [("CONSUME", http_answer(404, json.dumps(problem)))]
+            self.assertEqual(self.failure(client.call, "consume", user).code, "MALFORMED", problem)
+        for advised in ("Wed, 21 Oct 2026 07:28:00 GMT", "nan", "-5", "inf"):
+            problem = json.dumps({"code": "UNAVAILABLE", "detail": "later"})
+            self.line.faults = [("CONSUME", http_answer(503, problem, Retry_After=advised))]
+            self.assertTrue(client.call("consume", user)["allowed"], advised)
+        self.assertEqual(self.count(user), 704)
 
 
 class Arguments(ClientCase):
-    def test_what_is_no_user_is_a_mistake_and_not_an_outage(self):
-        def check(client):
-            for user in (None, "", 5, ".", ".."):
-                for method in ("consume", "check", "usage"):
-                    self.assertEqual(self.failure(client.call, method, user).name, "BadArgument", (method, user))
+    @called_by("each", when_away="allow")
+    def test_what_is_no_user_is_a_mistake_and_not_an_outage(self, client):
+        for user in (None, "", 5, ".", ".."):
+            for method in ("consume", "check", "usage"):
+                self.assertEqual(self.failure(client.call, method, user).name, "BadArgument", (method, user))
 
-        self.each(check, when_away="allow")
-
-    def test_uuids_of_python_are_users_and_keys(self):
-        def check(client):
-            if isinstance(client, Session):
-                user, key = uuid.uuid4(), uuid.uuid4()
-                self.assertEqual(client.call("consume", user, key=key)["user"], str(user))
-                self.assertEqual(client.call("consume", str(user), key=str(key))["status"], "repeated")
-                self.assertEqual(client.hold(user, key=uuid.uuid4())["outcome"]["used"], 2)
-
-        self.each(check)
+    @called_by("each")
+    def test_uuids_of_python_are_users_and_keys(self, client):
+        if isinstance(client, Session):
+            user, key = uuid.uuid4(), uuid.uuid4()
+            self.assertEqual(client.call("consume", user, key=key)["user"], str(user))
+            self.assertEqual(client.call("consume", str(user), key=str(key))["status"], "repeated")
+            self.assertEqual(client.hold(user, key=uuid.uuid4())["outcome"]["used"], 2)
 
     def test_an_address_of_another_kind_is_refused_when_the_client_is_made(self):
         for driver in self.drivers:

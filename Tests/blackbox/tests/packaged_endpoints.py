@@ -3,6 +3,7 @@
 import time
 
 from support import processes
+from support.case import called_by
 from support.client_case import ClientCase
 from support.faulty_port import FaultyPort
 from support.load import Caller, end_without_failures, stop_during_calls, wait_for_more
@@ -28,29 +29,25 @@ class SeveralInstances(ClientCase):
                 near.close()
                 far.close()
 
-    def test_calls_go_to_the_first_while_it_answers(self):
-        def check(client, near, far):
-            user = self.subscriber(used=10)
-            self.assertEqual([client.call("consume", user)["used"] for _ in range(5)], [11, 12, 13, 14, 15])
-            self.assertEqual((len(near.verbs), far.verbs), (5, []))
+    @called_by("each_of_two")
+    def test_calls_go_to_the_first_while_it_answers(self, client, near, far):
+        user = self.subscriber(used=10)
+        self.assertEqual([client.call("consume", user)["used"] for _ in range(5)], [11, 12, 13, 14, 15])
+        self.assertEqual((len(near.verbs), far.verbs), (5, []))
 
-        self.each_of_two(check)
-
-    def test_a_draining_one_is_left_at_once_and_preferred_again_after_a_pause(self):
-        def check(client, near, far):
-            user = self.subscriber(used=10)
-            near.faults = [("CONSUME", self.instead("DRAINING", "shutting down", line=near))] * 1_000
-            since = time.monotonic()
-            self.assertEqual([client.call("consume", user)["used"] for _ in range(20)], list(range(11, 31)))
-            # After each -DRAINING it rests for a second at least.
-            self.assertLessEqual(len(near.verbs), 1 + int(time.monotonic() - since))
-            self.assertEqual(len(far.verbs), 20, "each call is answered by the other one, and counts once")
-            near.faults = []
-            seen = len(near.verbs)
-            wait_until(lambda: client.call("check", user)["allowed"] and len(near.verbs) >= seen + 5, "calls go to the first one")
-            self.assertEqual(self.count(user), 30)
-
-        self.each_of_two(check)
+    @called_by("each_of_two")
+    def test_a_draining_one_is_left_at_once_and_preferred_again_after_a_pause(self, client, near, far):
+        user = self.subscriber(used=10)
+        near.faults = [("CONSUME", self.instead("DRAINING", "shutting down", line=near))] * 1_000
+        since = time.monotonic()
+        self.assertEqual([client.call("consume", user)["used"] for _ in range(20)], list(range(11, 31)))
+        # After each -DRAINING it rests for a second at least.
+        self.assertLessEqual(len(near.verbs), 1 + int(time.monotonic() - since))
+        self.assertEqual(len(far.verbs), 20, "each call is answered by the other one, and counts once")
+        near.faults = []
+        seen = len(near.verbs)
+        wait_until(lambda: client.call("check", user)["allowed"] and len(near.verbs) >= seen + 5, "calls go to the first one")
+        self.assertEqual(self.count(user), 30)
 
     def test_one_where_nobody_listens_is_left_at_once(self):
         for driver in self.drivers:
@@ -59,16 +56,14 @@ class SeveralInstances(ClientCase):
                 self.assertEqual([client.call("consume", user)["used"] for user in [self.user()] * 3], [1, 2, 3])
                 client.close()
 
-    def test_a_call_that_one_did_not_answer_in_time_counts_once_at_the_other(self):
-        def check(client, near, far):
-            user = self.subscriber(used=10)
-            near.is_silent = True
-            answers = [client.call("consume", user, key=f"key-{number}") for number in range(3)]
-            self.assertEqual([answer["status"] for answer in answers], ["allowed"] * 3)
-            self.assertEqual(self.count(user), 13)
-            self.assertGreaterEqual(len(far.verbs), 3)
-
-        self.each_of_two(check, attempt_seconds=1)
+    @called_by("each_of_two", attempt_seconds=1)
+    def test_a_call_that_one_did_not_answer_in_time_counts_once_at_the_other(self, client, near, far):
+        user = self.subscriber(used=10)
+        near.is_silent = True
+        answers = [client.call("consume", user, key=f"key-{number}") for number in range(3)]
+        self.assertEqual([answer["status"] for answer in answers], ["allowed"] * 3)
+        self.assertEqual(self.count(user), 13)
+        self.assertGreaterEqual(len(far.verbs), 3)
 
     def test_with_spread_each_client_has_a_first_one_of_its_own(self):
         for driver in self.drivers:

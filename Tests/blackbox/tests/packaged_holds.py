@@ -7,6 +7,7 @@ import subprocess
 import sys
 
 from support import processes
+from support.case import called_by
 from support.client_case import LIMIT, ClientCase
 from support.faulty_port import LOST
 from support.packaged_clients import ROOT, PythonClient, headroom_client
@@ -20,85 +21,69 @@ class Holds(ClientCase):
         usage = self.send_command(f"USAGE {user}")
         return self.count(user), " held=" in usage
 
-    def test_a_hold_is_counted_after_its_body(self):
-        def check(client):
-            user = self.subscriber(used=10)
-            hold = client.hold(user, n=5)
-            self.assertEqual((hold["answer"]["status"], hold["answer"]["held"], hold["answer"]["used"]), ("allowed", 5, 10))
-            self.assertEqual((hold["outcome"]["used"], hold["error"], self.state(user)), (15, None, (15, False)))
+    @called_by("each")
+    def test_a_hold_is_counted_after_its_body(self, client):
+        user = self.subscriber(used=10)
+        hold = client.hold(user, n=5)
+        self.assertEqual((hold["answer"]["status"], hold["answer"]["held"], hold["answer"]["used"]), ("allowed", 5, 10))
+        self.assertEqual((hold["outcome"]["used"], hold["error"], self.state(user)), (15, None, (15, False)))
 
-        self.each(check)
+    @called_by("each")
+    def test_a_hold_counts_the_amount_that_the_body_sets(self, client):
+        user = self.subscriber(used=10)
+        for amount, count in ((320, 330), (0, 330), (501, 730)):
+            hold = client.hold(user, n=400, amount=amount)
+            self.assertEqual((hold["outcome"]["used"], hold["error"]), (count, None), "at most what is held")
+            self.assertEqual(self.state(user), (count, False))
 
-    def test_a_hold_counts_the_amount_that_the_body_sets(self):
-        def check(client):
-            user = self.subscriber(used=10)
-            for amount, count in ((320, 330), (0, 330), (501, 730)):
-                hold = client.hold(user, n=400, amount=amount)
-                self.assertEqual((hold["outcome"]["used"], hold["error"]), (count, None), "at most what is held")
-                self.assertEqual(self.state(user), (count, False))
+    @called_by("each")
+    def test_a_hold_is_given_back_if_its_body_raises(self, client):
+        user = self.subscriber(used=10)
+        hold = client.hold(user, n=5, raises=True)
+        self.assertTrue(hold["raised"], "the caller gets the model's error")
+        self.assertEqual((hold["outcome"]["released"], self.state(user)), (5, (10, False)))
 
-        self.each(check)
+    @called_by("each")
+    def test_a_refused_hold_runs_no_body(self, client):
+        user = self.subscriber(used=800)
+        refusal = self.failure(client.hold, user)
+        self.assertEqual((refusal.name, refusal.answer["status"], refusal.answer["banner"]), ("Blocked", "blocked", LIMIT))
+        self.assertEqual(self.state(user), (800, False))
 
-    def test_a_hold_is_given_back_if_its_body_raises(self):
-        def check(client):
-            user = self.subscriber(used=10)
-            hold = client.hold(user, n=5, raises=True)
-            self.assertTrue(hold["raised"], "the caller gets the model's error")
-            self.assertEqual((hold["outcome"]["released"], self.state(user)), (5, (10, False)))
+    @called_by("each")
+    def test_a_repeated_hold_runs_no_second_body(self, client):
+        user = self.subscriber(used=10)
+        client.hold(user, key="message-1")
+        repetition = self.failure(client.hold, user, key="message-1")
+        self.assertEqual((repetition.name, repetition.answer["status"]), ("Repeated", "repeated"))
+        self.assertEqual(self.state(user), (11, False))
+        client.hold(user, key="message-2", raises=True)
+        self.assertEqual(self.failure(client.hold, user, key="message-2").name, "Conflict", "a released key")
 
-        self.each(check)
+    @called_by("each")
+    def test_a_hold_whose_answers_are_lost_counts_once(self, client):
+        user = self.subscriber(used=10)
+        self.line.faults = [("RESERVE", LOST), ("COMMIT", LOST)]
+        self.assertEqual(client.hold(user)["error"], None)
+        self.assertEqual((self.state(user), self.line.faults), ((11, False), []))
+        self.line.faults = [("RESERVE", LOST), ("RELEASE", LOST)]
+        self.assertEqual(client.hold(user, raises=True)["error"], None)
+        self.assertEqual((self.state(user), self.line.faults), ((11, False), []))
 
-    def test_a_refused_hold_runs_no_body(self):
-        def check(client):
-            user = self.subscriber(used=800)
-            refusal = self.failure(client.hold, user)
-            self.assertEqual((refusal.name, refusal.answer["status"], refusal.answer["banner"]), ("Blocked", "blocked", LIMIT))
-            self.assertEqual(self.state(user), (800, False))
+    @called_by("each")
+    def test_a_commit_that_the_service_let_through_is_repeated_until_it_counts(self, client):
+        user = self.subscriber(used=10)
+        self.line.faults = [("COMMIT", self.answering(user, degraded=True))] * 2
+        hold = client.hold(user)
+        self.assertEqual((hold["error"], hold["outcome"]["degraded"]), (None, True))
+        wait_until(lambda: self.state(user) == (11, False), "the message is counted")
+        self.assertEqual(self.line.verbs, ["RESERVE"] + ["COMMIT"] * 3)
 
-        self.each(check)
-
-    def test_a_repeated_hold_runs_no_second_body(self):
-        def check(client):
-            user = self.subscriber(used=10)
-            client.hold(user, key="message-1")
-            repetition = self.failure(client.hold, user, key="message-1")
-            self.assertEqual((repetition.name, repetition.answer["status"]), ("Repeated", "repeated"))
-            self.assertEqual(self.state(user), (11, False))
-            client.hold(user, key="message-2", raises=True)
-            self.assertEqual(self.failure(client.hold, user, key="message-2").name, "Conflict", "a released key")
-
-        self.each(check)
-
-    def test_a_hold_whose_answers_are_lost_counts_once(self):
-        def check(client):
-            user = self.subscriber(used=10)
-            self.line.faults = [("RESERVE", LOST), ("COMMIT", LOST)]
-            self.assertEqual(client.hold(user)["error"], None)
-            self.assertEqual((self.state(user), self.line.faults), ((11, False), []))
-            self.line.faults = [("RESERVE", LOST), ("RELEASE", LOST)]
-            self.assertEqual(client.hold(user, raises=True)["error"], None)
-            self.assertEqual((self.state(user), self.line.faults), ((11, False), []))
-
-        self.each(check)
-
-    def test_a_commit_that_the_service_let_through_is_repeated_until_it_counts(self):
-        def check(client):
-            user = self.subscriber(used=10)
-            self.line.faults = [("COMMIT", self.answering(user, degraded=True))] * 2
-            hold = client.hold(user)
-            self.assertEqual((hold["error"], hold["outcome"]["degraded"]), (None, True))
-            wait_until(lambda: self.state(user) == (11, False), "the message is counted")
-            self.assertEqual(self.line.verbs, ["RESERVE"] + ["COMMIT"] * 3)
-
-        self.each(check)
-
-    def test_a_hold_that_is_over_does_not_take_the_answer_from_the_caller(self):
-        def check(client):
-            user = self.subscriber(used=10)
-            self.line.faults = [("COMMIT", self.instead("EXPIRED", "the hold has expired"))]
-            self.assertEqual(client.hold(user)["error"], "Expired")
-
-        self.each(check)
+    @called_by("each")
+    def test_a_hold_that_is_over_does_not_take_the_answer_from_the_caller(self, client):
+        user = self.subscriber(used=10)
+        self.line.faults = [("COMMIT", self.instead("EXPIRED", "the hold has expired"))]
+        self.assertEqual(client.hold(user)["error"], "Expired")
 
 
 class OnlyInPython(ClientCase):
