@@ -155,7 +155,7 @@ class Case(unittest.TestCase):
         return self.psql.number(f"select coalesce(sum(message_count), 0) from message_usage where user_id = '{user}'")
 
     def lock_rows(self, *users):
-        """An open session of psql, in whose transaction these users' rows are locked."""
+        """An open session of psql, in whose transaction these users' rows are locked until it is closed."""
         session = self.cluster.session(self.database)
         session.run("begin")
         for user in users:

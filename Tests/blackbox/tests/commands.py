@@ -130,7 +130,6 @@ class Commands(Case):
             connection.send(f"CONSUME {user}\n")
             self.wait_until_blocked()
             self.assertFalse(connection.readable(0.2))
-            session.run("rollback")
             session.close()
             self.assertIn("+ALLOWED", connection.read_line())
             passed = time.monotonic() - started_at

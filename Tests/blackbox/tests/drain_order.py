@@ -105,7 +105,6 @@ class DrainOrder(Case):
         self.wait_until_blocked()
         service.signal(signal.SIGTERM)
         wait_until(lambda: self.is_closed(service.http_port), "the port is closed")
-        session.run("rollback")
         session.close()
         answer = connection.getresponse()
         self.assertEqual((answer.status, json.loads(answer.read())["used"]), (200, 2))

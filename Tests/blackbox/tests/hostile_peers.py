@@ -43,7 +43,6 @@ class GreedyConnections(Case):
                     lambda: int(service.info()["queue_depth"]) >= waiting - 16, f"{waiting} requests were taken in"
                 )
         finally:
-            locks.run("rollback")
             locks.close()
 
     def test_a_request_does_not_wait_for_a_thousand_of_another_connection(self):

@@ -380,7 +380,6 @@ class Health(Case):
             self.assertEqual(answer.json["checks"], {"database": True, "schema": True, "tokens": True, "accepting": False})
             self.assertEqual(answer.json["reasons"], ["accepting: the service is shutting down"])
             self.assertEqual(service.http("GET", "/healthz").status, 200)
-            locker.run("rollback")
             locker.close()
             self.assertIn("ALLOWED", connection.read_line())
         self.assertEqual(service.wait(), 0)

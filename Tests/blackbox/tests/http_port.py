@@ -158,7 +158,6 @@ class HTTPPort(Case):
             service.process.terminate()
             wait_until(lambda: service.http("GET", "/readyz").status == 503, "that it is not ready any more")
             self.assertEqual(service.http("GET", "/healthz").status, 200)
-            locks.run("rollback")
             locks.close()
             self.assertIn("+ALLOWED ", connection.read_line())
         self.assertEqual(service.wait(), 0)

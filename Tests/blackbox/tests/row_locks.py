@@ -36,7 +36,6 @@ class RowLocks(Case):
                 # On a slow machine the lane waits no longer, and takes them as they come.
                 lambda: int(self.service.info()["queue_depth"]) >= len(users) or neighbours.readable(0), "they wait for the lane"
             )
-            before.run("rollback")
             before.close()
             self.assertEqual(opening.read_line().split()[0], "+ALLOWED")
             self.assert_allowed(neighbours, others, used=2)
@@ -44,7 +43,6 @@ class RowLocks(Case):
             send_all()
             self.assert_allowed(neighbours, others, used=3)
             self.assertFalse(waiting.readable(0), "their rows are still locked")
-            locks.run("rollback")
             locks.close()
             for used in (2, 3):
                 self.assert_allowed(waiting, locked, used)
@@ -73,7 +71,6 @@ class RowLocks(Case):
         with self.service.connect() as connection:
             connection.send("".join(f"CONSUME {user}\n" for user in users))
             self.wait_until_blocked()
-            session.run("rollback")
             session.close()
             answers = [Answer(connection.read_line()) for _ in users]
         self.assertEqual([(a.status, a.used) for a in answers], [("ALLOWED", 2)] * 10)

@@ -125,7 +125,6 @@ class Stopping(Case):
             self.wait_until_blocked()
             service.signal(signal.SIGTERM)
             wait_until(lambda: "draining" in service.log(), "it drains")
-            session.run("rollback")
             session.close()
             self.assertEqual(Answer(connection.read_line()).used, 2)
             self.assertEqual(connection.read_line(), "+PONG")
@@ -144,7 +143,6 @@ class Stopping(Case):
             service.signal(signal.SIGTERM)
             wait_until(lambda: "draining" in service.log(), "it drains")
             connection.send(f"CONSUME {other}\nCONSUME {other}\n")
-            session.run("rollback")
             session.close()
             received = connection.read_to_end()
         self.assertRegex(received, rb"\A\+ALLOWED [^\r\n]* used=2 [^\r\n]*\r\n-DRAINING [^\r\n]*\r\n\Z")
@@ -185,7 +183,6 @@ class Stopping(Case):
                 return False
 
             wait_until(is_refused, "the port is closed")
-            session.run("rollback")
             session.close()
             self.assertIn("+ALLOWED", connection.read_line())
         self.assertEqual(service.wait(), 0)

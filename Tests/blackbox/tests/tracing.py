@@ -114,7 +114,6 @@ class Traces(WithCollector):
             self.wait_until_blocked()
             # Slower than tracing-slow-ms says, by the clock of the trace itself.
             session.run("select pg_sleep(0.4)")
-            session.run("rollback")
             session.close()
             self.assertIn("+ALLOWED", connection.read_line())
         wait_until(
@@ -142,7 +141,6 @@ class Traces(WithCollector):
         service.send_command(f"CONSUME {user}")
         session = self.lock_rows(user)
         self.assertRegex(service.send_command(f"CONSUME {user}"), "^-(UNAVAILABLE|UNKNOWN)")
-        session.run("rollback")
         session.close()
         failed = wait_until(
             lambda: next((span for span in self.collector.named("CONSUME") if span.is_error), None),
