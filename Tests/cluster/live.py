@@ -39,9 +39,7 @@ class LiveCluster(LiveScreen):
         self.home = residence.path
         with step("creating the database"):
             prepared = prepare(self.home / "prepared")
-        self.cluster = PatroniCluster(
-            self.home, prepared, arguments.programs, arguments.nodes, arguments.ttl, not arguments.is_async
-        )
+        self.cluster = PatroniCluster(self.home, prepared, arguments.programs, arguments.nodes, arguments.ttl, not arguments.is_async)
         self.recorder = LiveRecorder(INSTANCES)
         self.workload: Workload | None = None
         self.instances: list[Instance] = []
@@ -76,9 +74,7 @@ class LiveCluster(LiveScreen):
             self.recorder.forget_gaps()
         if led:
             self.timeline = int(led.get("timeline") or self.timeline)
-        return screen.Moment(
-            members, led["name"] if led else "", self.timeline, allowed, time.monotonic() - began, list(self.events)
-        )
+        return screen.Moment(members, led["name"] if led else "", self.timeline, allowed, time.monotonic() - began, list(self.events))
 
     async def start_again(self) -> None:
         """A node only after its lead can have passed to another."""

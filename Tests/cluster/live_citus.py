@@ -167,9 +167,7 @@ class LiveCitus(LiveScreen):
         return lines
 
     def one_line(self, moment: Moment) -> str:
-        nodes = " ".join(
-            f"{state.node.name.replace(' ', '')}={state.buckets}/{state.lanes}/{state.allowed:.0f}" for state in moment.states
-        )
+        nodes = " ".join(f"{state.node.name.replace(' ', '')}={state.buckets}/{state.lanes}/{state.allowed:.0f}" for state in moment.states)
         recorder = self.recorder
         return (
             f"{time.strftime('%H:%M:%S')} buckets/lanes/allowed: {nodes} allowed/s={moment.allowed:.0f}"

@@ -37,9 +37,7 @@ def addresses(cluster: PatroniCluster, instances: list[Instance], database: str,
     lines = [f"directory   {cluster.home}", f"database    psql '{cluster.url(database)}'"]
     for instance in instances:
         assert instance.service is not None
-        lines.append(
-            f"instance {instance.index}  line protocol 127.0.0.1:{instance.port}, dashboard {instance.service.address}/dashboard"
-        )
+        lines.append(f"instance {instance.index}  line protocol 127.0.0.1:{instance.port}, dashboard {instance.service.address}/dashboard")
     lines.append(f"            {binary} status --target 127.0.0.1:{instances[0].port}")
     for node in cluster.nodes:
         lines.append(f"{node.name}       psql '{node.url(database)}'; Patroni: curl http://127.0.0.1:{node.rest_port}/cluster")

@@ -100,12 +100,7 @@ class Rewriting(unittest.TestCase):
             document.rewritten(page(*document.BLOCKS, "surprise"), made_up())
 
     def test_an_end_before_its_begin_is_refused(self):
-        text = (
-            page(*document.BLOCKS)
-            .replace("begin goals", "x")
-            .replace("end goals", "begin goals")
-            .replace("x", "end goals")
-        )
+        text = (page(*document.BLOCKS) .replace("begin goals", "x") .replace("end goals", "begin goals") .replace("x", "end goals"))
         with self.assertRaises(Failure):
             document.rewritten(text, made_up())
 
@@ -127,18 +122,13 @@ class Rewriting(unittest.TestCase):
         made = made_up()
         made["scenarios"]["half_load"]["goals"][0]["reached"] = False
         self.assertIn("| **no** |", document.goals(made))
-        self.assertNotIn(
-            "**no**", document.goals(made_up([scenario for scenario in SCENARIOS if scenario.name == "half_load"]))
-        )
+        self.assertNotIn("**no**", document.goals(made_up([scenario for scenario in SCENARIOS if scenario.name == "half_load"])))
 
 
 class Merging(unittest.TestCase):
     def test_new_scenarios_replace_those_of_the_same_name_and_keep_their_own_date(self):
         old = made_up()
-        new = {
-            "schema": result.SCHEMA,
-            "scenarios": {"idle": {**old["scenarios"]["idle"], "date": "2027-01-01T00:00:00Z", "commit": "f"}},
-        }
+        new = {"schema": result.SCHEMA, "scenarios": {"idle": {**old["scenarios"]["idle"], "date": "2027-01-01T00:00:00Z", "commit": "f"}}}
         merged = result.merged(old, new)["scenarios"]
         self.assertEqual(list(merged), [scenario.name for scenario in SCENARIOS])
         self.assertEqual((merged["idle"]["date"], merged["idle"]["commit"]), ("2027-01-01T00:00:00Z", "f"))
@@ -201,10 +191,7 @@ class Soak(unittest.TestCase):
         }
 
     def test_each_whole_minute_is_a_sample(self):
-        series = [
-            {"second": n, "replies": 100 + n // 60, "p50_ms": 1, "p99_ms": 2 + (n == 70), "errors": 0}
-            for n in range(150)
-        ]
+        series = [{"second": n, "replies": 100 + n // 60, "p50_ms": 1, "p99_ms": 2 + (n == 70), "errors": 0} for n in range(150)]
         states = [
             self.state(updated=100, hot=99, autovacuums=8),
             self.state(updated=300, hot=299, wal=606_000, autovacuums=9),

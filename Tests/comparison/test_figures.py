@@ -40,10 +40,7 @@ class Medians(unittest.TestCase):
             sample("a", 2, 30, p50_ms=3.0, cpu_us={"load": 4}),
             sample("a", 3, 20, p50_ms=9.0, cpu_us={"load": 9}),
         ]
-        self.assertEqual(
-            figures.medians(samples),
-            {"a": {"per_second": 20, "p50_ms": 3, "cpu_us": {"load": 4}}, "b": {"per_second": 7}},
-        )
+        self.assertEqual(figures.medians(samples), {"a": {"per_second": 20, "p50_ms": 3, "cpu_us": {"load": 4}}, "b": {"per_second": 7}})
 
 
     def test_passes_are_one_sample_whose_rate_is_that_of_all_of_them(self):
@@ -51,23 +48,13 @@ class Medians(unittest.TestCase):
             {"per_second": 10, "messages": 100, "p50_ms": 1, "cpu_us": {"load": 2}},
             {"per_second": 100, "messages": 100, "p50_ms": 3, "cpu_us": {"load": 4}},
         ]
-        self.assertEqual(
-            figures.combined(passes),
-            {"per_second": 18.1818, "messages": 200, "p50_ms": 2, "cpu_us": {"load": 3}},
-        )
+        self.assertEqual(figures.combined(passes), {"per_second": 18.1818, "messages": 200, "p50_ms": 2, "cpu_us": {"load": 3}})
 
 
 class Ratios(unittest.TestCase):
     def test_they_are_taken_round_by_round(self):
         # The second round was slow for both: the ratio of the medians would be 2.0.
-        samples = [
-            sample("a", 1, 30),
-            sample("b", 1, 10),
-            sample("a", 2, 8),
-            sample("b", 2, 2),
-            sample("a", 3, 20),
-            sample("b", 3, 10),
-        ]
+        samples = [sample("a", 1, 30), sample("b", 1, 10), sample("a", 2, 8), sample("b", 2, 2), sample("a", 3, 20), sample("b", 3, 10)]
         self.assertEqual(figures.ratio(samples, "a", "b"), {"median": 3, "rounds": [3, 4, 2]})
 
     def test_a_round_without_the_other_is_left_out(self):

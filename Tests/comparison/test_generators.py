@@ -100,10 +100,7 @@ class Pgbench(unittest.TestCase):
 
 class RedisBenchmark(unittest.TestCase):
     def test_columns_are_counted_from_the_end(self):
-        self.assertEqual(
-            generators.parse_redis_benchmark(REDIS_BENCHMARK),
-            {"per_second": 217351.28, "p50_ms": 5.167, "p99_ms": 8.479},
-        )
+        self.assertEqual(generators.parse_redis_benchmark(REDIS_BENCHMARK), {"per_second": 217351.28, "p50_ms": 5.167, "p99_ms": 8.479})
 
     def test_no_figure_is_a_failure(self):
         for out in ("", REDIS_BENCHMARK.splitlines()[0]):

@@ -67,9 +67,7 @@ class CitusScene(AnyScene):
     async def move(self, bucket: int, target: Node) -> bool:
         """Moves the shard of a bucket, as an operator does; returns whether it is there."""
         shard, source = (await asyncio.to_thread(self.cluster.placements, self.database))[bucket]
-        statement = (
-            f"select citus_move_shard_placement({shard}, '127.0.0.1', {source.port}, '127.0.0.1', {target.port}, 'force_logical')"
-        )
+        statement = (f"select citus_move_shard_placement({shard}, '127.0.0.1', {source.port}, '127.0.0.1', {target.port}, 'force_logical')")
         done = await psql(self.cluster.url(self.database), statement, MOVE_SECONDS)
         if done.returncode != 0:
             self.notes.append(done.stderr.strip()[-300:])

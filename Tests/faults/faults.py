@@ -60,9 +60,7 @@ class Scene(AnyScene):
         return self.random.choice(lanes) if lanes else None
 
     def frozen(self, since: int, instance: Instance | None) -> None:
-        self.recorder.write(
-            t="frozen", **{"from": since}, to=time.monotonic_ns(), i=instance.index if instance else None
-        )
+        self.recorder.write(t="frozen", **{"from": since}, to=time.monotonic_ns(), i=instance.index if instance else None)
 
 
 Inject = Callable[[Scene], Awaitable[int]]

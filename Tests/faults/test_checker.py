@@ -60,9 +60,7 @@ class HistoryBuilder:
         return self.operation(at, at + 5, "OK", used, verb="RELEASE", n=0, key=key, released=released, **more)
 
     def row(self, count: int, generation: int = 1) -> HistoryBuilder:
-        return self.event(
-            t="row", user=USER, period="2026-11", count=count, held=0, limit=self.limit, generation=generation
-        )  # fmt: skip
+        return self.event(t="row", user=USER, period="2026-11", count=count, held=0, limit=self.limit, generation=generation)
 
     def key(
         self, name: str, used: int, verb: str = "c", status: str = "c", n: int = 1, generation: int = 1, committed: int | None = None

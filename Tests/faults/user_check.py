@@ -90,15 +90,7 @@ class UserCheck:
             # A later refused attempt proves that the earlier ones had not counted by then, not that they never will: a lost
             # transaction may still be running.
             key = self.keys.get(attempts[0].key or "", {})
-            return Effect(
-                n=n,
-                first=first,
-                last=NEVER,
-                is_certain=stored == "yes",
-                used=None,
-                period=key.get("period"),
-                attempts=attempts,
-            )
+            return Effect(n=n, first=first, last=NEVER, is_certain=stored == "yes", used=None, period=key.get("period"), attempts=attempts)
         originals = [op for op in grants if not op.is_replay]
         first = originals[0].sent if originals else min(op.sent for op in unknowns + grants)
         last = min(op.replied for op in grants)
@@ -299,9 +291,7 @@ class UserCheck:
             if previous is not None and start < reached:
                 self.fail("I3", f"used {reached} and {effect.used} overlap", previous.grant, effect.grant)
             if latest is not None and effect.last < latest.first:
-                self.fail(
-                    "I3", f"used {effect.used} was answered before used {latest.used} was requested", effect.grant, latest.grant
-                )
+                self.fail("I3", f"used {effect.used} was answered before used {latest.used} was requested", effect.grant, latest.grant)
             gaps += max(start - reached, 0)
             previous = effect
             if latest is None or effect.first > latest.first:

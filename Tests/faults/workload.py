@@ -52,9 +52,7 @@ def setup_sql() -> str:
 
 
 # The fields of replies that the history records.
-RECORDED_FIELDS = {
-    "user", "used", "held", "limit", "remaining", "period", "reason", "released", "replayed", "degraded",
-}
+RECORDED_FIELDS = {"user", "used", "held", "limit", "remaining", "period", "reason", "released", "replayed", "degraded"}
 
 
 def parse(line: bytes) -> tuple[str, str | None, dict[str, str]]:
@@ -279,9 +277,7 @@ class Client:
         recorder = self.workload.recorder
         sent: list[tuple[int, Intent]] = []
         for intent in burst:
-            op = recorder.send(
-                self.id, instance, intent.verb, intent.user, n=intent.n, key=intent.key, ttl=intent.ttl
-            )
+            op = recorder.send(self.id, instance, intent.verb, intent.user, n=intent.n, key=intent.key, ttl=intent.ttl)
             sent.append((op, intent))
         self.unresolved += len(sent)
         link.writer.write(b"".join(intent.line() for intent in burst))

@@ -141,9 +141,7 @@ def left_out(is_distributed: bool) -> str:
 
 def discover(binary: Path, words: list[str], is_distributed: bool = False) -> list[str]:
     flags = ["--list", *(["--distributed"] if is_distributed else [])]
-    listed = subprocess.run(
-        worker_command(*flags, str(binary), *words), stdout=subprocess.PIPE, text=True, env=environment(), check=True
-    )
+    listed = subprocess.run(worker_command(*flags, str(binary), *words), stdout=subprocess.PIPE, text=True, env=environment(), check=True)
     return json.loads(listed.stdout)
 
 

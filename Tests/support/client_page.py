@@ -57,10 +57,7 @@ def missing(packages):
     """The packages that are not installed, as far as that can be determined."""
     if shutil.which("dpkg-query") is None:
         return []
-    states = {
-        name: processes.completed(["dpkg-query", "-W", "-f=${db:Status-Status}", name]).stdout
-        for name in packages
-    }
+    states = {name: processes.completed(["dpkg-query", "-W", "-f=${db:Status-Status}", name]).stdout for name in packages}
     return [name for name, state in states.items() if state != "installed"]
 
 

@@ -285,9 +285,7 @@ def app_store_histories(store):
 
 
 def subscription(kind, status, at, period=(PURCHASE, END), names_user=True, **fields):
-    event = lambda user, transaction: stripe_subscription(
-        kind, status, at, user if names_user else None, transaction, period, **fields
-    )  # fmt: skip
+    event = lambda user, transaction: stripe_subscription(kind, status, at, user if names_user else None, transaction, period, **fields)
     event.at = at
     return event
 

@@ -32,9 +32,7 @@ class OwnNetwork:
         as_anybody = ["unshare", "--map-root-user", "--net"]
         for unshare in [["unshare", "--net"]] * (os.getuid() == 0) + [as_anybody]:
             ours, theirs = socket.socketpair()
-            keeper = processes.start(
-                [*unshare, sys.executable, "-c", KEEPER], stdin=theirs.fileno(), stderr=subprocess.DEVNULL, cwd="/"
-            )
+            keeper = processes.start([*unshare, sys.executable, "-c", KEEPER], stdin=theirs.fileno(), stderr=subprocess.DEVNULL, cwd="/")
             theirs.close()
             if ours.recv(1) == b"1":
                 self._handle, self._keeper = ours, keeper

@@ -32,9 +32,7 @@ class Pooler:
         chown_to_postgres(self.home)
         self.write(pool_mode)
         # It has nothing to save, and other signals may wait for clients, depending on the version.
-        self.process = processes.start(
-            [PROGRAM, "-q", self.home + "/ini"], signal.SIGKILL, self.home + "/output", **as_postgres_user()
-        )
+        self.process = processes.start([PROGRAM, "-q", self.home + "/ini"], signal.SIGKILL, self.home + "/output", **as_postgres_user())
         wait_until(self.answers, "PgBouncer listens")
 
     def write(self, pool_mode):

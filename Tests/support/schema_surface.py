@@ -102,10 +102,7 @@ def main():
         database = cluster.new_database(is_migrated=True)
         texts = statements()
         kinds = described(cluster.url(database), texts)
-        content = {
-            "statements": {name: {"text": texts[name], **kinds[name]} for name in texts},
-            **open_to_others(cluster, database),
-        }
+        content = {"statements": {name: {"text": texts[name], **kinds[name]} for name in texts}, **open_to_others(cluster, database)}
         RELEASES.mkdir(exist_ok=True)
         path = RELEASES / f"{version}.json"
         path.write_text(json.dumps(content, indent=1, ensure_ascii=False) + "\n")

@@ -224,9 +224,7 @@ class AppStore:
             data["signedTransactionInfo"] = self.sign(info)
         if "renewal" not in without:
             data["signedRenewalInfo"] = self.sign(renewal)
-        payload = {
-            "notificationType": kind, "notificationUUID": str(uuid.uuid4()), "version": "2.0", "signedDate": milliseconds(at),
-        }  # fmt: skip
+        payload = {"notificationType": kind, "notificationUUID": str(uuid.uuid4()), "version": "2.0", "signedDate": milliseconds(at)}
         if subtype:
             payload["subtype"] = subtype
         if "data" not in without:

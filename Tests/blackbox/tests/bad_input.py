@@ -212,9 +212,7 @@ class BadInput(Case):
     def test_10000_pipelined_without_reading_are_all_answered_in_order(self):
         user = self.subscriber("pro")
         with self.service.connect() as connection:
-            requests = "".join(
-                f"CONSUME {user}\n" if index % 2 else f"ECHO {index}\n" for index in range(10_000)
-            )
+            requests = "".join(f"CONSUME {user}\n" if index % 2 else f"ECHO {index}\n" for index in range(10_000))
             sent = threading.Event()
 
             def send():

@@ -29,9 +29,7 @@ class OverTLS(Case):
         super().setUpClass()
         cls.authority, cls.clients = Authority(), Authority("Clients")
         certificate, key = cls.authority.server()
-        cls.service = cls.serve(
-            "--tls-certificate", certificate, "--tls-key", key, "--tls-client-ca", cls.clients.certificate
-        )
+        cls.service = cls.serve("--tls-certificate", certificate, "--tls-key", key, "--tls-client-ca", cls.clients.certificate)
         cls.service.tls = cls.authority.client_context(cls.clients.issue("tests"))
         own_certificate, own_key = cls.clients.issue("operator")
         cls.presented = ["--tls-certificate", own_certificate, "--tls-key", own_key]

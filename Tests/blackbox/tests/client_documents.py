@@ -78,9 +78,7 @@ class ProgramsOnThePage(PrintedProgramCase):
 
     def test_every_program_is_run_or_listed_as_not_run(self):
         files = set(self.programs)
-        self.assertLessEqual(
-            {f"consume.{ending}" for ending in ("c", "pl", "lua", "php", "rb", "sh")}, files, "languages"
-        )
+        self.assertLessEqual({f"consume.{ending}" for ending in ("c", "pl", "lua", "php", "rb", "sh")}, files, "languages")
         self.assertEqual({file for file in files if not file.startswith(CONSUMING)}, {"watch.py"})
         self.assertEqual(set(printed_programs()) - files, {"consume.go", "Consume.java", "Consume.cs"})
         self.assertEqual(set(os.listdir(os.path.join(ROOT, FOLDER))), {*printed_programs(), "README.md"} - {"watch.py"})
@@ -195,9 +193,7 @@ class PythonOnThePage(PrintedProgramCase):
         self.prepare_user(used=10)
         output = self.directory + "/changes"
         with open(output, "w") as file:
-            watching = self.port.start(
-                self.programs["watch.py"].command.strip(), self.directory, stdout=file, stderr=subprocess.DEVNULL
-            )
+            watching = self.port.start(self.programs["watch.py"].command.strip(), self.directory, stdout=file, stderr=subprocess.DEVNULL)
 
         def has_printed(used):
             with open(output) as file:

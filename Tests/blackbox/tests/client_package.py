@@ -10,10 +10,7 @@ from support.client_dependent import ROOT, CompiledLibrary, Dependent, built_dir
 from support.nightly import IS_LONG, nightly
 
 ALWAYS_FETCHED = {"swift-atomics", "swift-collections", "swift-log", "swift-metrics", "swift-nio", "swift-system"}
-FETCHED_FOR_TRAIT = {
-    "TLS": {"swift-nio-ssl"},
-    "ServiceLifecycle": {"swift-async-algorithms", "swift-service-lifecycle"},
-}
+FETCHED_FOR_TRAIT = {"TLS": {"swift-nio-ssl"}, "ServiceLifecycle": {"swift-async-algorithms", "swift-service-lifecycle"}}
 TRAIT_COMBINATIONS = ((), ("TLS",), ("ServiceLifecycle",), ("TLS", "ServiceLifecycle"))
 
 USES_NO_TRAIT = """

@@ -302,18 +302,14 @@ class ErrorMessages(unittest.TestCase):
         ):  # fmt: skip
             for arguments in (["audit", USER], ["token", "list"], ["product", "list"], ["events", "list"], ["migrate"], ["prune"]):
                 with self.subTest(name=name):
-                    self.check(
-                        69, ("the database cannot be reached: ", "--database-url", "DATABASE_URL"), *arguments, DATABASE_URL=url
-                    )
+                    self.check(69, ("the database cannot be reached: ", "--database-url", "DATABASE_URL"), *arguments, DATABASE_URL=url)
 
     def test_an_unusable_data_directory_is_reported(self):
         directory = processes.directory()
         with open(directory + "/file", "w"):
             pass
         for path in (directory + "/file", directory + "/file/below", "/proc/x"):
-            self.check(
-                1, (path, "data-dir"), "serve", "--data-dir", path, "--listen", "127.0.0.1:0", "--http", "off"
-            )  # fmt: skip
+            self.check(1, (path, "data-dir"), "serve", "--data-dir", path, "--listen", "127.0.0.1:0", "--http", "off")
         self.check(1, ("data-dir", "without quotes"), "serve", "--data-dir", '/tmp/"x', "--listen", "127.0.0.1:0", "--http", "off")
 
     def test_unreadable_files_are_reported(self):

@@ -236,13 +236,9 @@ period   used  limit  tier
                 "insert into message_usage (bucket, user_id, billing_period, message_count, \"limit\", plan)"
                 f" values (headroom.bucket_of('{user}'), '{user}', '2025-07', {used}, 800, 'paid')"
             )
-        expected = {
-            "period": "2025-07", "users": 5, "messages": 3_000, "silent": 1, "gentle": 1, "prominent": 1, "blocked": 2
-        }  # fmt: skip
+        expected = {"period": "2025-07", "users": 5, "messages": 3_000, "silent": 1, "gentle": 1, "prominent": 1, "blocked": 2}
         self.assertEqual(self.json("report", "2025-07"), expected)
-        row = json.loads(
-            self.psql.value("select to_jsonb(r) from billing_period_report as r where billing_period = '2025-07'")
-        )
+        row = json.loads(self.psql.value("select to_jsonb(r) from billing_period_report as r where billing_period = '2025-07'"))
         self.assertEqual({"period": row.pop("billing_period"), **row}, expected)
         self.assertEqual(
             self.headroom("report", "2025-07").stdout,

@@ -89,9 +89,7 @@ class WithTokens(Case):
         self.assertEqual((without.status, without.headers["Access-Control-Allow-Origin"]), (401, APP))
         allowed = self.service.http("GET", path, headers={"Origin": APP, "Authorization": f"Bearer {text}"})
         self.assertEqual(allowed.status, 200)
-        forbidden = self.service.http(
-            "POST", f"/v1/usage/{user}/consume", headers={"Origin": APP, "Authorization": f"Bearer {text}"}
-        )
+        forbidden = self.service.http("POST", f"/v1/usage/{user}/consume", headers={"Origin": APP, "Authorization": f"Bearer {text}"})
         self.assertEqual(forbidden.status, 403)
 
 

@@ -82,9 +82,7 @@ class Demo:
             )  # fmt: skip
         wait_until(lambda: "Ctrl-C" in self.output() or self.process.poll() is not None, "the demo runs", seconds=3 * TIMEOUT_SECONDS)
         self.chat = self.address("chat: +http://127.0.0.1:")
-        self.people = dict(
-            re.findall(r"^(\w+) +http://127\.0\.0\.1:\d+/chat/(\S{36}) ", self.output(), re.MULTILINE)
-        )
+        self.people = dict(re.findall(r"^(\w+) +http://127\.0\.0\.1:\d+/chat/(\S{36}) ", self.output(), re.MULTILINE))
 
     def output(self, file=0):
         with open(self.files[file]) as opened:
@@ -108,9 +106,7 @@ class Demo:
 
     def send(self, name, text="Hello"):
         """A message; its events by name, the last one of each."""
-        answer = web.request(
-            self.chat, "POST", f"/users/{self.people[name]}/messages", {"id": str(uuid.uuid4()), "text": text}
-        )
+        answer = web.request(self.chat, "POST", f"/users/{self.people[name]}/messages", {"id": str(uuid.uuid4()), "text": text})
         pairs = re.findall(r"^event: (\w+)\ndata: (.*)$", answer.text, re.MULTILINE)
         return {event: json.loads(data) for event, data in pairs}
 

@@ -39,9 +39,7 @@ class GreedyConnections(Case):
                 connection.send(requests)
                 waiting += count
                 # The batch in progress does not wait any more.
-                wait_until(
-                    lambda: int(service.info()["queue_depth"]) >= waiting - 16, f"{waiting} requests were taken in"
-                )
+                wait_until(lambda: int(service.info()["queue_depth"]) >= waiting - 16, f"{waiting} requests were taken in")
         finally:
             locks.close()
 

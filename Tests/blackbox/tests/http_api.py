@@ -374,9 +374,7 @@ class Health(Case):
             connection.send(f"CONSUME {user}\n")
             self.wait_until_blocked()
             service.signal(15)
-            answer = wait_until(
-                lambda: (lambda a: a.status == 503 and a)(service.http("GET", "/readyz")), "readiness says so"
-            )
+            answer = wait_until(lambda: (lambda a: a.status == 503 and a)(service.http("GET", "/readyz")), "readiness says so")
             self.assertEqual(answer.json["checks"], {"database": True, "schema": True, "tokens": True, "accepting": False})
             self.assertEqual(answer.json["reasons"], ["accepting: the service is shutting down"])
             self.assertEqual(service.http("GET", "/healthz").status, 200)

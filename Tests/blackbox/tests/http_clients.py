@@ -121,9 +121,7 @@ class Function:
 
     def call(self, user, message, text="hello"):
         claims = base64.urlsafe_b64encode(json.dumps({"sub": user}).encode()).decode().rstrip("=")
-        request = {
-            "headers": {"Authorization": f"Bearer e30.{claims}.c2ln"}, "body": {"user": user, "message": message, "text": text},
-        }  # fmt: skip
+        request = {"headers": {"Authorization": f"Bearer e30.{claims}.c2ln"}, "body": {"user": user, "message": message, "text": text}}
         self.process.stdin.write(json.dumps(request) + "\n")
         answer = json.loads(self.process.stdout.readline())
         return answer["status"], answer["body"]
@@ -167,9 +165,7 @@ class Programs(Case):
         headers = {"Authorization": f"Bearer {self.operator}"}
         planned = self.service.http("PUT", f"/v1/users/{user}/plan", {"plan": "paid"}, headers)
         self.assertEqual(planned.status, 200, planned.text)
-        counted = self.service.http(
-            "POST", f"/v1/usage/{user}/consume", {"n": used}, {"Authorization": f"Bearer {self.token}"}
-        )
+        counted = self.service.http("POST", f"/v1/usage/{user}/consume", {"n": used}, {"Authorization": f"Bearer {self.token}"})
         self.assertEqual(counted.status, 200, counted.text)
         return user
 

@@ -39,9 +39,7 @@ class Metrics(Case):
         before = samples(self.read())
         act()
         after = samples(self.read())
-        return lambda name, **labels: round(
-            after[(name, frozenset(labels.items()))] - before.get((name, frozenset(labels.items())), 0), 6
-        )
+        return lambda name, **labels: round(after[(name, frozenset(labels.items()))] - before.get((name, frozenset(labels.items())), 0), 6)
 
     def test_promtool_has_no_complaint(self):
         user = self.subscriber(used=1)

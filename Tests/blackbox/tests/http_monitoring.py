@@ -157,9 +157,7 @@ class Running(Case):
         self.assertIn("+OK", connection.send_command(f"SETPLAN {user} paid"))
         process, api = self.prometheus(token)
         try:
-            wait_until(
-                lambda: [t["health"] for t in self.send_command(api, "targets")["activeTargets"]] == ["up"], "it reads the service"
-            )
+            wait_until(lambda: [t["health"] for t in self.send_command(api, "targets")["activeTargets"]] == ["up"], "it reads the service")
             def empty_panels():
                 self.assertIn("ALLOWED", connection.send_command(f"CONSUME {user}"))
                 connection.send_command("CONSUME nobody")

@@ -94,9 +94,7 @@ class Reports(StatementCase):
         self.addCleanup(session.close)
         session.run("set track_functions = 'all'")
         session.run("begin")
-        rows = session.run(
-            f"select tier, used, is_open, plan, \"limit\", resets_at, held from headroom.usage_rows where bucket = {bucket}"
-        )
+        rows = session.run(f"select tier, used, is_open, plan, \"limit\", resets_at, held from headroom.usage_rows where bucket = {bucket}")
         self.assertTrue(rows)
         self.assertEqual(session.number(calls), 0, "the periods are derived in a set")
 

@@ -60,9 +60,7 @@ class LiveCluster(unittest.TestCase):
         self.assertRegex(self.output().splitlines()[-1], r"^\d+ messages allowed, longest gap since the lead changed [\d.]+ s, errors: ")
         # On a slow machine, lines with the time follow each of them.
         began = [line for line in self.output(1).splitlines() if not re.fullmatch(r"cluster: .*, for \d+ s", line)]
-        self.assertEqual(
-            began, [f"cluster: {what}" for what in ("creating the database", "starting the nodes", "starting the instances")]
-        )
+        self.assertEqual(began, [f"cluster: {what}" for what in ("creating the database", "starting the nodes", "starting the instances")])
         self.assertFalse(self.home.exists())
         self.assertEqual(residents(self.home), [])
 

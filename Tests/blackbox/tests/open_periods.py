@@ -73,9 +73,7 @@ class OpenPeriods(Case):
         # user whose plan has ended. In the tier gentle: the trial with 81 messages.
         messages = sum(used for _, used in self.open.values())
         users = len(self.open)
-        return {
-            "period": "open", "users": users, "messages": messages, "silent": users - 4, "gentle": 1, "prominent": 0, "blocked": 3
-        }  # fmt: skip
+        return {"period": "open", "users": users, "messages": messages, "silent": users - 4, "gentle": 1, "prominent": 0, "blocked": 3}
 
     def test_a_report_covers_open_periods(self):
         for request in ("REPORT", "REPORT open"):

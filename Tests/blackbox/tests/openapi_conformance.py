@@ -29,15 +29,11 @@ class OpenAPIConformance(Case):
 
     def test_every_response_to_a_commit_matches_it(self):
         # More than the key holds is refused, and a schema cannot tell how much that is.
-        self.assert_conforms(
-            "chat", 30, "--include-path-regex", "^/v1/usage/.*/commit$", "--exclude-checks", "positive_data_acceptance"
-        )
+        self.assert_conforms("chat", 30, "--include-path-regex", "^/v1/usage/.*/commit$", "--exclude-checks", "positive_data_acceptance")
 
     def test_every_response_to_a_change_matches_it(self):
         # A plan's members may contradict each other, which a schema cannot tell.
-        self.assert_conforms(
-            "operator", 100, "--include-path-regex", "^/v1/users/", "--exclude-checks", "positive_data_acceptance"
-        )
+        self.assert_conforms("operator", 100, "--include-path-regex", "^/v1/users/", "--exclude-checks", "positive_data_acceptance")
 
     def assert_conforms(self, scope, requests, *flags):
         """Sends at least so many requests with a token of the scope, of 40 examples."""

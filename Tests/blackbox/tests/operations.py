@@ -293,9 +293,7 @@ class Operations(Case):
         self.assertEqual((answer["plan"], answer["state"], answer["expires"]), ("pro", "cancelled", "2026-03-20T00:00:00Z"))
         answer = self.answer(f"CONSUME {grace}")
         self.assertEqual((answer["plan"], answer["state"], answer["previous_plan"]), ("pro", "grace_period", "paid"))
-        self.assertEqual(
-            self.psql.value(f"select grace_until from headroom.subscriptions where user_id = '{grace}'")[:10], "2026-03-26"
-        )
+        self.assertEqual(self.psql.value(f"select grace_until from headroom.subscriptions where user_id = '{grace}'")[:10], "2026-03-26")
         self.assertEqual(self.answer(f"CHECK {expired}")["plan"], "paid")
         self.assertEqual(self.answer(f"CHECK {trial}")["plan"], "trial")
 
@@ -460,9 +458,7 @@ class Operations(Case):
             "create table message_usage (user_id uuid, billing_period text, message_count int, \"limit\" int,"
             " updated_at timestamptz, primary key (user_id, billing_period))"
         )
-        session.run(
-            f"insert into message_usage values ('{USER}', to_char(now() at time zone 'UTC', 'YYYY-MM'), 41, 800, now())"
-        )
+        session.run(f"insert into message_usage values ('{USER}', to_char(now() at time zone 'UTC', 'YYYY-MM'), 41, 800, now())")
         url = self.cluster.url(name)
         self.assertIn("(0 rows)", run(url=url))
         service = Service(database_url=url)

@@ -120,9 +120,7 @@ class Outages(UnderLoad):
     def test_a_database_that_hangs_and_comes_back(self):
         self.cluster.signal_all(signal.SIGSTOP)
         failures = self.load.refused + self.load.unknown
-        wait_until(
-            lambda: self.load.refused + self.load.unknown >= failures + 36, "requests are answered while it hangs"
-        )
+        wait_until(lambda: self.load.refused + self.load.unknown >= failures + 36, "requests are answered while it hangs")
         self.cluster.signal_all(signal.SIGCONT)
         self.assert_resumes()
         self.assert_counted_once()
@@ -148,9 +146,7 @@ class Outages(UnderLoad):
         hanging = self.stop_a_backend_between_statements()
         try:
             failures = self.load.refused + self.load.unknown
-            wait_until(
-                lambda: self.load.refused + self.load.unknown > failures, "requests in progress there are answered"
-            )
+            wait_until(lambda: self.load.refused + self.load.unknown > failures, "requests in progress there are answered")
             # Its own users may have to wait; all others are served.
             answered = time.monotonic()
             wait_until(
@@ -233,9 +229,7 @@ class AllowedWhenUnavailable(LetThrough):
         self.psql.close()
         self.cluster.stop_immediately()
         for verb in ("CONSUME", "CHECK"):
-            self.assertEqual(
-                self.send_command(f"{verb} {user.upper()}"), f'+ALLOWED user={user} degraded=1 banner="{KEEP_CHATTING}"'
-            )
+            self.assertEqual(self.send_command(f"{verb} {user.upper()}"), f'+ALLOWED user={user} degraded=1 banner="{KEEP_CHATTING}"')
         uncounted = f'degraded=1 banner="{KEEP_CHATTING}"'
         self.assertEqual(self.send_command(f"RESERVE {user} 2 key=stream ttl=60"), f"+HELD user={user} {uncounted}")
         self.assertEqual(self.send_command(f"COMMIT {user} key=stream"), f"+ALLOWED user={user} {uncounted}")

@@ -179,9 +179,7 @@ class Ownership(Case):
         session = self.cluster.session("of_app")
         for _ in range(2):
             self.assertEqual(session.run("select from pg_auth_members where roleid = 'headroom_owner'::regrole"), [])
-            self.assertIn(
-                "must be owner", self.as_login(session, "app", "alter function headroom.record_manual_change() security invoker")
-            )
+            self.assertIn("must be owner", self.as_login(session, "app", "alter function headroom.record_manual_change() security invoker"))
             # It works in psql as an operator.
             self.assertIsNone(self.as_login(session, "app", f"select set_plan('{self.user()}', 'paid')"))
             self.assertIsNone(self.as_login(session, "app", "update message_usage set message_count = 1"))

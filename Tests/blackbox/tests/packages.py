@@ -251,9 +251,7 @@ class Packages(ReleaseCase):
         build, libraries = str(Path(ROOT, ".build")), "libc6 (>= 2.35), libpq5 (>= 14~~)"
         arguments = [sys.executable, script, build, VERSION, "6.3.1", libraries]
         environment = {**os.environ, "SOURCE_DATE_EPOCH": "1700000000"}
-        first, second = (
-            processes.completed(arguments, check=True, env=environment).stdout for _ in range(2)
-        )
+        first, second = (processes.completed(arguments, check=True, env=environment).stdout for _ in range(2))
         self.assertEqual(first, second)
         bill = json.loads(first)
         self.assertEqual((bill["bomFormat"], bill["metadata"]["timestamp"]), ("CycloneDX", "2023-11-14T22:13:20Z"))

@@ -218,9 +218,7 @@ class Planted(Case):
         session.close()
 
     def check_service(self, as_owner):
-        service = Service(
-            database_url=self.database_url, as_owner=as_owner, env={"HEADROOM_REVENUECAT_AUTHORIZATION": AUTHORIZATION}
-        )
+        service = Service(database_url=self.database_url, as_owner=as_owner, env={"HEADROOM_REVENUECAT_AUTHORIZATION": AUTHORIZATION})
         user, other = self.user(), self.user()
         try:
             with service.connect() as connection:

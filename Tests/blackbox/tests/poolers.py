@@ -142,9 +142,7 @@ class DedicatedPools(PoolerCase):
         answer = wait_until(lambda: (lambda a: a.status == 503 and a)(service.http("GET", "/readyz")), "it is not ready")
         wait_until(lambda: ADVICE in service.log(), "the log has the advice")
         self.assertFalse(answer.json["checks"]["database"])
-        wait_until(
-            lambda: "pooler" in " ".join(service.http("GET", "/readyz").json["reasons"]), "/readyz has the reason"
-        )
+        wait_until(lambda: "pooler" in " ".join(service.http("GET", "/readyz").json["reasons"]), "/readyz has the reason")
         pool.reload("session")
         wait_until(lambda: service.http("GET", "/readyz").status == 200, "it is ready again")
         self.assertIn("+ALLOWED ", service.send_command(f"CONSUME {self.user()}"))

@@ -36,9 +36,7 @@ class SQLFunctions(Case):
                 json.loads(self.psql.value(call)),
                 {"allowed": True, "current_count": count, "limit": 3, "remaining": 3 - count},
             )
-        self.assertEqual(
-            json.loads(self.psql.value(call)), {"allowed": False, "current_count": 3, "limit": 3, "remaining": 0}
-        )
+        self.assertEqual(json.loads(self.psql.value(call)), {"allowed": False, "current_count": 3, "limit": 3, "remaining": 0})
         self.assertEqual(self.count(user), 3)
         self.assertEqual(self.psql.value(f"select pg_typeof(increment_and_check_usage('{user}', '2026-03', 3))"), "jsonb")
 
@@ -138,9 +136,7 @@ class SQLFunctions(Case):
         trial = self.subscriber("trial", used=100)
         for user in (*paid, trial):
             self.assertIn("+BLOCKED ", self.send_command(f"CONSUME {user}"))
-        expected = self.psql.number(
-            "select count(*) from message_usage where billing_period = '2026-03' and message_count > 0"
-        )
+        expected = self.psql.number("select count(*) from message_usage where billing_period = '2026-03' and message_count > 0")
         self.assertGreaterEqual(expected, 3)
         self.assertEqual(self.psql.number("select reset_billing_period('2026-03')"), expected)
         for user in paid:
@@ -230,9 +226,7 @@ class SQLFunctions(Case):
         self.assertEqual((row["billing_period"], row["used"], row["limit"]), ("2026-03", 760, 800))
         self.assertEqual((row["tier"], row["remaining"]), ("prominent", 40))
         self.set_count(user, 900)
-        self.assertEqual(
-            self.psql.run(f"select tier, remaining from monthly_usage where user_id = '{user}'"), [["blocked", "0"]]
-        )
+        self.assertEqual(self.psql.run(f"select tier, remaining from monthly_usage where user_id = '{user}'"), [["blocked", "0"]])
         unlimited = self.subscriber("pro", used=5)
         row = json.loads(self.psql.value(f"select to_jsonb(m) from monthly_usage as m where user_id = '{unlimited}'"))
         self.assertEqual((row["limit"], row["remaining"], row["tier"]), (None, None, "silent"))

@@ -44,10 +44,7 @@ class Stopping(Case):
         service = self.serve()
         users = [self.subscriber_of(service) for _ in range(8)]
         replies, started = {}, threading.Semaphore(0)
-        threads = [
-            threading.Thread(target=self.pipelining_client, args=(service, user, replies, started), daemon=True)
-            for user in users
-        ]
+        threads = [threading.Thread(target=self.pipelining_client, args=(service, user, replies, started), daemon=True) for user in users]
         for thread in threads:
             thread.start()
         for _ in threads:

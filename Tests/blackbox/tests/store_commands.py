@@ -95,9 +95,7 @@ class StoreCommands(Webhooks):
             (shown["type"], shown["outcome"], shown["user"], shown["resulting_entitlement"]["plan"], shown["identities"]),
             ("INITIAL_PURCHASE", "applied", user, "paid", [user]),
         )
-        self.assertEqual(
-            [(effect["kind"], effect["transaction"]) for effect in shown["effects"]], [("purchased", transaction)]
-        )
+        self.assertEqual([(effect["kind"], effect["transaction"]) for effect in shown["effects"]], [("purchased", transaction)])
         self.assertIn(transaction, json.dumps(shown["payload"]))
         self.assertNotIn("ann@example.com", json.dumps(shown), "nothing personal is kept")
         text = self.run_command("events", "show", "revenuecat", listed["id"]).stdout
@@ -130,18 +128,14 @@ class StoreCommands(Webhooks):
     def test_a_pruned_event_cannot_be_replayed(self):
         user, _ = self.purchase()
         (listed,) = self.lines("events", "list", "--user", user)
-        self.psql.run(
-            f"update headroom.billing_events set received_at = received_at - interval '401 days' where id = '{listed['id']}'"
-        )
+        self.psql.run(f"update headroom.billing_events set received_at = received_at - interval '401 days' where id = '{listed['id']}'")
         pruned = self.run_command("prune", url=self.database_url)
         self.assertRegex(pruned.stdout, r"deleted the payloads of [1-9]\d* billing events")
         replayed = self.run_command("events", "replay", "revenuecat", listed["id"], status=1)
         self.assertIn("its contents are no longer stored", replayed.stdout)
 
     def test_products_are_mapped_listed_and_unmapped(self):
-        self.run_command(
-            "product", "map", "appstore", self.product, "--plan", "paid", "--intro-plan", "pro", "--messages", "50"
-        )
+        self.run_command("product", "map", "appstore", self.product, "--plan", "paid", "--intro-plan", "pro", "--messages", "50")
         (mapped,) = [row for row in self.lines("product", "list") if row["product"] == self.product]
         self.assertEqual(
             mapped,

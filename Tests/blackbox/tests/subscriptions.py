@@ -202,16 +202,12 @@ class Subscriptions(Case):
         for protocol in (2, 3):
             with self.subTest(protocol=protocol):
                 user, other = self.subscriber("paid"), self.subscriber("paid")
-                client = redis.Redis(
-                    port=self.service.port, protocol=protocol, decode_responses=True, socket_timeout=TIMEOUT_SECONDS
-                )
+                client = redis.Redis(port=self.service.port, protocol=protocol, decode_responses=True, socket_timeout=TIMEOUT_SECONDS)
                 listener = client.pubsub()
                 listener.subscribe(f"usage:{user}", f"usage:{other}")
 
                 def next_of(kind, listener=listener):
-                    return wait_until(
-                        lambda: next((m for m in [listener.get_message(timeout=1)] if m and m["type"] == kind), None), kind
-                    )
+                    return wait_until(lambda: next((m for m in [listener.get_message(timeout=1)] if m and m["type"] == kind), None), kind)
 
                 self.assertEqual(next_of("subscribe")["channel"], f"usage:{user}")
                 self.assertEqual(next_of("subscribe")["data"], 2)

@@ -22,9 +22,7 @@ class TimePassing(Case):
         allowed = self.at("2026-04-01T00:00:00Z", user)
         self.assertEqual((allowed.status, allowed.used, allowed["period"]), ("ALLOWED", 1, "2026-04"))
         self.assertEqual(allowed["resets"], "2026-05-01T00:00:00Z")
-        rows = self.psql.run(
-            f"select billing_period, message_count from message_usage where user_id = '{user}' order by 1"
-        )
+        rows = self.psql.run(f"select billing_period, message_count from message_usage where user_id = '{user}' order by 1")
         self.assertEqual(rows, [["2026-03", "800"], ["2026-04", "1"]])
 
     def test_usage_in_a_new_month_is_0_and_writes_nothing(self):

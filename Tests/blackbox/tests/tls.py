@@ -31,9 +31,7 @@ class TLS(Case):
 
     @classmethod
     def serve_tls(cls, *flags, certificate=None, key=None, **options):
-        service = cls.serve(
-            "--tls-certificate", certificate or cls.certificate, "--tls-key", key or cls.key, *flags, **options
-        )
+        service = cls.serve("--tls-certificate", certificate or cls.certificate, "--tls-key", key or cls.key, *flags, **options)
         service.tls = cls.authority.client_context()
         return service
 
@@ -103,9 +101,7 @@ class TLS(Case):
         before = int(self.service.info()["tls_handshakes_failed"])
         with self.assertRaises(ssl.SSLCertVerificationError):
             LineConnection(self.service.port, tls=ssl.create_default_context())
-        wait_until(
-            lambda: int(self.service.info()["tls_handshakes_failed"]) == before + 1, "the handshake counts as failed"
-        )
+        wait_until(lambda: int(self.service.info()["tls_handshakes_failed"]) == before + 1, "the handshake counts as failed")
 
     # Client certificates
 
@@ -361,9 +357,7 @@ class TLS(Case):
             service.signal(signal.SIGHUP)
             wait_until(lambda: self.serial(service) != before, "the new certificate is presented")
             self.assertEqual(open_line.send_command("PING"), "+PONG")
-        self.assertRegex(
-            service.log(), r'msg="TLS certificate reloaded" .*tls.expires=\d{4}-\d\d-\d\dT.*tls.subject=localhost'
-        )
+        self.assertRegex(service.log(), r'msg="TLS certificate reloaded" .*tls.expires=\d{4}-\d\d-\d\dT.*tls.subject=localhost')
 
     def test_a_bad_file_changes_nothing_and_is_named(self):
         expired = self.authority.server(file="expired", days=-1)

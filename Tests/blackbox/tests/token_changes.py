@@ -254,9 +254,7 @@ class UnreadableTokens(TokenCase):
         self.assertEqual(listed.stdout.count(" invalid "), len(bad), listed)
         for number in bad:
             self.revoke(number)
-        wait_until(
-            lambda: "\nheadroom_tokens_refused 0\n" in running.http("GET", "/metrics", headers=over_http).text, "they are revoked"
-        )
+        wait_until(lambda: "\nheadroom_tokens_refused 0\n" in running.http("GET", "/metrics", headers=over_http).text, "they are revoked")
         self.psql.run("delete from headroom.tokens where name = 'bad'")
         self.psql.run("alter table headroom.tokens alter scopes set not null")
         for name, definition in definitions.items():

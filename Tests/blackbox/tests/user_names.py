@@ -238,9 +238,7 @@ class Stores(Case):
     @classmethod
     def setUpClass(cls):
         super().setUpClass()
-        cls.service = cls.serve(
-            "--user-namespace", NAMESPACE, env={**WEBHOOK_SETTINGS, "HEADROOM_STRIPE_SIGNING_SECRET": STRIPE_SECRET}
-        )
+        cls.service = cls.serve("--user-namespace", NAMESPACE, env={**WEBHOOK_SETTINGS, "HEADROOM_STRIPE_SIGNING_SECRET": STRIPE_SECRET})
         for source in ("revenuecat", "stripe"):
             cls.psql.run(f"select headroom.map_product('{source}', 'premium', 'paid')")
 
@@ -273,9 +271,7 @@ class Stores(Case):
         # The alias that RevenueCat made is known from that event; it is no name.
         later = post_event(self.service, revenuecat("CANCELLATION", START, anonymous, "r1", expiration_at_ms=END))
         self.assertEqual(later["user"], id_of(name))
-        alone = post_event(
-            self.service, revenuecat("INITIAL_PURCHASE", START, anonymous + "ff", "r2", expiration_at_ms=END)
-        )
+        alone = post_event(self.service, revenuecat("INITIAL_PURCHASE", START, anonymous + "ff", "r2", expiration_at_ms=END))
         self.assertNotIn("user", {key for key, value in alone.items() if value is not None})
         self.assertNotIn(name, self.payloads())
 
@@ -320,9 +316,7 @@ class Stores(Case):
 
 
 def bought_id(psql, user):
-    return psql.value(
-        f"select id from headroom.billing_events where source = 'chargebee' and payload ->> 'user' = '{user}' limit 1"
-    )
+    return psql.value(f"select id from headroom.billing_events where source = 'chargebee' and payload ->> 'user' = '{user}' limit 1")
 
 
 class WithoutTheSetting(Case):

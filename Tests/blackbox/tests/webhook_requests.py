@@ -271,9 +271,7 @@ class Requests(Webhooks):
         self.assertEqual((answer["outcome"], answer["user"], "not today" in answer["problem"]), ("failed", user, True))
         self.assertIn(f"level=notice msg=\"a store event is stored\" event.id={name} event.outcome=failed", self.service.log())
         metrics = self.service.http("GET", "/metrics").text
-        self.assertIn(
-            'headroom_webhook_requests_total{source="revenuecat",type="non_renewing_purchase",outcome="failed"} 1', metrics
-        )
+        self.assertIn('headroom_webhook_requests_total{source="revenuecat",type="non_renewing_purchase",outcome="failed"} 1', metrics)
         self.psql.run("drop function refuse() cascade")
         self.command("events", "replay", "revenuecat", name)
         self.assertEqual(self.deliver(bought)["outcome"], "duplicate")

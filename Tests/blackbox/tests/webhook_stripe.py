@@ -102,9 +102,7 @@ class Stripe(Webhooks):
         may = "2026-05-01T12:00:00Z"
         for order in (1, -1):
             user, transaction = self.user(), self.transaction()
-            events = [
-                stripe_subscription("updated", "active", LATER, user, transaction, period) for period in (PERIOD, (PURCHASE, may))
-            ]
+            events = [stripe_subscription("updated", "active", LATER, user, transaction, period) for period in (PERIOD, (PURCHASE, may))]
             for event in events[::order]:
                 self.deliver(event)
             end = f"select headroom.instant_text(expires_at) from headroom.subscriptions where user_id = '{user}'"
