@@ -265,16 +265,6 @@ class Forms(AccessCase):
         for path in ["/dashboard/users?" + urlencode({"user": nasty}), "/dashboard?" + urlencode({"period": nasty})]:
             self.assertNotIn("alert('1')</script>", client.get(path).text)
 
-    def test_markup_with_scalars_beside_it_stays_text(self):
-        page = self.signed_in().get("/dashboard/users?user=%D8%80%22%D8%80%3E%D8%80%3Cmeta%20http-equiv=refresh%22%CC%81")
-        self.assertEqual(page.status, 400)
-        self.assertNotIn("<meta http-equiv", page.text)
-        self.assertIn('value="\u0600&quot;\u0600&gt;\u0600&lt;meta http-equiv=refresh&quot;\u0301"', page.text)
-
-    def test_what_is_typed_again_is_cut_however_it_is_written(self):
-        page = self.signed_in().get("/dashboard/users?user=a" + "%CC%81" * 500)
-        self.assertIn('value="a' + "\u0301" * 63 + '"', page.text)
-
 
 class Actions(AccessCase):
     def test_a_grant_is_asked_once_more_done_once_and_on_record_with_the_token(self):
@@ -345,15 +335,6 @@ class Actions(AccessCase):
         self.assertEqual(self.audit(user), [])
         self.assertEqual(self.count(user), 42)
 
-    def test_a_link_to_a_result_works_only_for_its_visitor_and_user(self):
-        user = new_user()
-        client, other = self.signed_in(), self.signed_in()
-        _, done = self.act(client, user, "grant", messages="5")
-        self.assertIn("Granted.", visible_text(client.get(done.headers["Location"])))
-        self.assertNotIn("Granted.", visible_text(other.get(done.headers["Location"])))
-        self.assertNotIn("Granted.", visible_text(client.get(done.headers["Location"].replace(user, new_user()))))
-        self.assertNotIn("Granted.", visible_text(client.get(f"/dashboard/users/{user}?result=grant.done.99.{'0' * 64}")))
-
     def test_a_grant_that_cannot_be_made_shows_the_reason(self):
         user = new_user()
         self.send_command(f"CONSUME {user}")
@@ -378,14 +359,6 @@ class Answers(AccessCase):
             self.assertEqual(said["cache-control"], "no-cache" if "." in path else "no-store")
         for path in ["/dashboard", "/dashboard/sign-in"]:
             self.assertEqual(DashboardClient(self.service).get(path).headers["Content-Security-Policy"], POLICY)
-
-    def test_pages_hold_no_style_script_or_address_of_elsewhere(self):
-        client = self.signed_in()
-        for path in ["/dashboard", f"/dashboard/users/{new_user()}", "/dashboard/users"]:
-            text = client.get(path).text
-            self.assertNotRegex(text, r"<style|\sstyle=|\son[a-z]+=|javascript:|https?://")
-            self.assertEqual(re.findall(r"<script[^>]*>", text), ['<script src="/dashboard/script.js" defer>'])
-            self.assertTrue(text.startswith("<!DOCTYPE html>"))
 
     def test_files_are_sent_again_only_when_they_changed_and_need_no_token(self):
         for path, kind in [("style.css", "text/css"), ("script.js", "text/javascript"), ("icon.svg", "image/svg+xml")]:
@@ -486,13 +459,6 @@ class WithoutTokens(Case):
         answer = DashboardClient(self.service).get("/")
         self.assertEqual((answer.status, answer.headers["Location"]), (303, "/dashboard"))
         self.assertEqual(self.service.http("HEAD", "/").status, 303)
-
-    def test_what_is_not_there_keeps_the_navigation(self):
-        client = DashboardClient(self.service)
-        for path in ["/dashboard/nowhere", "/dashboard/users/7f1c0a52", "/dashboard?period=xx"]:
-            answer = client.get(path)
-            self.assertEqual(answer.status, 404, path)
-            self.assertIn('aria-label="Pages"', answer.text, path)
 
     def test_forms_need_their_csrf_token_all_the_same_and_actions_are_on_record(self):
         user = new_user()

@@ -59,13 +59,6 @@ class Plans(AccessCase):
         self.assertEqual((answer.status, "Yes, set the plan" in visible_text(answer)), (200, True))
         self.assertEqual(self.audit(user), [])
 
-    def test_a_plan_without_access_says_so(self):
-        user = new_user()
-        client = self.signed_in()
-        confirmation, done = self.act(client, user, "plan", plan="paid", state="revoked")
-        self.assertIn("The user will have no access.", visible_text(confirmation))
-        self.assertIn("The plan is set, and the user has no access.", visible_text(client.get(done.headers["Location"])))
-
     def test_errors_are_shown_beside_bad_fields_and_nothing_changes(self):
         user = new_user()
         client = self.signed_in()
