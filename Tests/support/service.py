@@ -145,6 +145,13 @@ def command(*arguments, database_url=None, timeout=TIMEOUT_SECONDS, env=None):
     )
 
 
+def succeed(*arguments, **options):
+    """Runs another command of the binary, which must end with status 0."""
+    outcome = command(*arguments, **options)
+    assert outcome.returncode == 0, f"headroom {arguments}: {outcome.stdout}{outcome.stderr}"
+    return outcome
+
+
 def limited(command):
     """A script that runs a shell command (such as ulimit) and then the binary."""
     path = processes.directory() + "/headroom"

@@ -1,7 +1,7 @@
 """Creating tokens, and the base class of tests with tokens."""
 
 from .case import Case
-from .service import command
+from .service import succeed
 from .waiting import wait_until
 from .wire import Closed
 
@@ -9,8 +9,7 @@ from .wire import Closed
 def token(case, name, *scopes, days=None):
     """Creates a token as an operator does; returns its number and its text."""
     flags = [word for scope in scopes for word in ("--scope", scope)] + (["--expires-in-days", str(days)] if days else [])
-    created = command("token", "create", name, *flags, database_url=case.database_url)
-    assert created.returncode == 0, created.stderr
+    created = succeed("token", "create", name, *flags, database_url=case.database_url)
     return int(created.stderr.split()[1]), created.stdout.strip()
 
 
@@ -19,8 +18,7 @@ class TokenCase(Case):
 
     @classmethod
     def revoke(cls, number):
-        ran = command("token", "revoke", str(number), database_url=cls.database_url)
-        assert ran.returncode == 0, ran.stderr
+        succeed("token", "revoke", str(number), database_url=cls.database_url)
 
     def connect(self, token=None, name=None, service=None):
         connection = (service or self.service).connect()

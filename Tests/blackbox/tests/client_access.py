@@ -8,7 +8,7 @@ from support import processes, settings
 from support.case import Case
 from support.certificates import Authority
 from support.peer import Peer
-from support.service import command, environment
+from support.service import environment, succeed
 from support.waiting import TIMEOUT_SECONDS
 
 SECRET = "headroom_AbCdEfGhIjKlMnOpQrStUvWxYz0123456789-_AbCdE"
@@ -219,8 +219,7 @@ class WithARealToken(Case):
 
     @classmethod
     def create_token(cls, scope):
-        outcome = command("token", "create", scope, "--scope", scope, database_url=cls.database_url)
-        assert outcome.returncode == 0, outcome
+        outcome = succeed("token", "create", scope, "--scope", scope, database_url=cls.database_url)
         return next(word for word in outcome.stdout.split() if word.startswith("headroom_"))
 
     def test_dashboard_commands_work_with_a_dashboard_token(self):

@@ -14,7 +14,7 @@ from support.nightly import nightly
 from support.postgres import Cluster
 from support.printed import ROOT, blocks
 from support.reference import documented
-from support.service import Service, command, environment
+from support.service import Service, command, environment, succeed
 from support.waiting import wait_until
 
 PAGE = "docs/containers.md"
@@ -237,8 +237,7 @@ class ComposeRuns(Case):
             del given[name]
         service = Service(database_url=backend, as_owner=True, env={**LONG_TIMEOUTS, **given}, **self.as_account(HEADROOM))
         self.addCleanup(service.stop)
-        created = command("token", "create", "backend", "--scope", "chat", database_url=owner)
-        self.assertEqual(created.returncode, 0, created.stderr)
+        created = succeed("token", "create", "backend", "--scope", "chat", database_url=owner)
         path = self.directory + "/token"
         with open(path, "w") as file:
             file.write(created.stdout)

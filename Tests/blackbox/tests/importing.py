@@ -9,7 +9,7 @@ from concurrent.futures import ThreadPoolExecutor
 from support import processes, settings
 from support.case import MID_MONTH, Case, needs_one_machine
 from support.proxy import DatabaseProxy
-from support.service import command, environment
+from support.service import command, environment, succeed
 from support.users import new_user
 from support.waiting import wait_until
 from support.wire import Answer
@@ -366,8 +366,7 @@ class Interrupted(Import):
     @needs_one_machine("a distributed database is divided already")
     def test_users_are_imported_while_the_database_is_divided(self):
         importing = self.start_import()
-        divided = command("distribute", "--buckets", "8", database_url=self.database_url)
-        self.assertEqual(divided.returncode, 0, divided.stderr)
+        succeed("distribute", "--buckets", "8", database_url=self.database_url)
         output = importing.communicate()[0]
         self.assertEqual(importing.returncode, 0, output)
         self.assert_each_is_counted_once()

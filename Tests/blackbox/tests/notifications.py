@@ -16,7 +16,7 @@ from support import processes, settings
 from support.case import MID_MONTH, Case
 from support.printed import blocks
 from support.receiver import OTHER_SECRET, SECRET, Receiver, signature
-from support.service import Service, command, environment
+from support.service import Service, command, environment, succeed
 from support.waiting import wait_until
 
 OWN_LOCK = """select count(*) from pg_locks join pg_database on pg_database.oid = pg_locks.database
@@ -128,8 +128,7 @@ class Notifications(WithReceiver):
         users = {used: str(uuid.uuid4()) for used in (0, 639, 640, 760, 800)}
         path = Path(processes.directory()) / "tiers.csv"
         path.write_text("user,plan,used\n" + "".join(f"{user},paid,{used}\n" for used, user in users.items()))
-        ran = command("import", str(path), database_url=self.database_url)
-        self.assertEqual(ran.returncode, 0, ran.stdout + ran.stderr)
+        succeed("import", str(path), database_url=self.database_url)
         for used, tiers in {0: [], 639: [], 640: ["gentle"], 760: ["prominent"], 800: ["blocked"]}.items():
             self.assertEqual(self.stored(users[used]), [[tier, "s", "0", ""] for tier in tiers])
         # What the sweep calls for each user at a tier.

@@ -10,7 +10,7 @@ import re
 from support import processes
 from support.case import Case
 from support.postgres import psql
-from support.service import Service, command
+from support.service import Service, command, succeed
 from support.stores import AUTHORIZATION, revenuecat
 from support.webhooks import compact
 
@@ -183,8 +183,7 @@ class Planted(Case):
         administrator.run(command("roles").stdout)
         administrator.close()
         url = self.cluster.url("of_app")
-        migrated = command("migrate", database_url=url.replace("user=postgres ", "user=app "))
-        self.assertEqual(migrated.returncode, 0, migrated.stderr)
+        succeed("migrate", database_url=url.replace("user=postgres ", "user=app "))
         session = self.cluster.session("of_app")
         session.run("create sequence acted_as_superuser")
         session.run("set session authorization app")

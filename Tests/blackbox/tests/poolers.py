@@ -4,7 +4,7 @@ from support import pooler
 from support.case import LONG_TIMEOUTS, Case, needs_one_machine
 from support.pooler import Pooler
 from support.postgres import Session
-from support.service import Service, command, least_privileged
+from support.service import Service, command, least_privileged, succeed
 from support.waiting import wait_until
 
 ADVICE = "pool_mode = session"
@@ -99,8 +99,7 @@ class DedicatedPools(PoolerCase):
         service = self.start(pool).ready()
         wait_until(lambda: service.http("GET", "/readyz").status == 200, "the lanes are connected")
         self.send_from_all(service)
-        created = command("token", "create", "app", "--scope", "chat", database_url=pool.url(self.database))
-        self.assertEqual(created.returncode, 0, created.stderr)
+        created = succeed("token", "create", "app", "--scope", "chat", database_url=pool.url(self.database))
         connection = service.connect()
         self.addCleanup(connection.close)
         wait_until(lambda: connection.send_command(f"AUTH {created.stdout.strip()}") == "+OK", "the service has read the token")

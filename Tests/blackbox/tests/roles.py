@@ -7,7 +7,7 @@ from concurrent.futures import ThreadPoolExecutor
 from support import supabase
 from support.case import Case, needs_one_machine
 from support.postgres import Cluster, SQLError
-from support.service import Service, command
+from support.service import Service, command, succeed
 from support.waiting import wait_until
 from support.wire import Answer
 
@@ -152,12 +152,10 @@ class OwnerWithFewRights(Case):
         self.assertNotEqual(outcome.returncode, 0)
         self.assertIn("headroom roles | psql app", outcome.stderr)
         self.assertEqual(self.administrator.number("select count(*) from pg_roles where rolname like 'headroom%'"), 0)
-        script = command("roles")
-        self.assertEqual(script.returncode, 0, script.stderr)
+        script = succeed("roles")
         for _ in range(2):
             self.psql.run(script.stdout)
-        outcome = command("migrate", database_url=self.database_url)
-        self.assertEqual(outcome.returncode, 0, outcome.stderr)
+        succeed("migrate", database_url=self.database_url)
         self.psql.run("create role backend login in role headroom_service")
         user = self.user()
         for used, login in enumerate(["app", "backend"], start=1):
@@ -194,15 +192,13 @@ class OwnerWithFewRights(Case):
         administrator.run("create role app login createrole")
         administrator.run("create database app owner app")
         url = cluster.url("app").replace("postgres", "app")
-        outcome = command("migrate", database_url=url)
-        self.assertEqual(outcome.returncode, 0, outcome.stderr)
+        succeed("migrate", database_url=url)
         service = Service(database_url=url)
         self.assertEqual(Answer(service.send_command(f"CONSUME {self.user()}")).used, 1)
         service.stop()
         # Roles belong to the cluster: a second database finds them, and uses the same ones.
         administrator.run("create database other owner app")
-        outcome = command("migrate", database_url=url.replace("dbname=app", "dbname=other"))
-        self.assertEqual(outcome.returncode, 0, outcome.stderr)
+        succeed("migrate", database_url=url.replace("dbname=app", "dbname=other"))
         administrator.close()
         cluster.stop_immediately()
 
@@ -230,8 +226,7 @@ class Supabase(Case):
                 "create policy own on message_usage for select using ((select auth.uid()) = user_id)"
             )
             cls.psql.run("reset role")
-        outcome = command("migrate", database_url=supabase.url(cls.cluster))
-        assert outcome.returncode == 0, outcome.stderr
+        succeed("migrate", database_url=supabase.url(cls.cluster))
         for user in USERS[:2]:
             cls.psql.run(f"select increment_and_check_usage('{user}', 7)")
         cls.client = cls.cluster.session("project")
@@ -373,8 +368,7 @@ class SupabaseWithATableOfItsOwn(Supabase):
                           "alter table message_usage owner to owner; alter table message_usage enable row level security;"
                           "grant all on message_usage to anon, authenticated, service_role;"
                           "create policy own on message_usage for update to authenticated using (true)")  # fmt: skip
-        outcome = command("migrate", database_url=self.cluster.url("writable").replace("postgres", "owner"))
-        self.assertEqual(outcome.returncode, 0, outcome.stderr)
+        succeed("migrate", database_url=self.cluster.url("writable").replace("postgres", "owner"))
         rows = administrator.run(
             "select grantee::regrole, string_agg(privilege_type, ' ' order by privilege_type) from pg_class, aclexplode(relacl)"
             " where oid = 'message_usage'::regclass and grantee = any ('{anon,authenticated,service_role}'::regrole[])"
@@ -412,8 +406,7 @@ class RolesOfSupabaseAfterAMigration(unittest.TestCase):
             shown = command("migrate", flag, database_url=url)
             self.assertEqual(shown.returncode, 1, shown.stdout)
             self.assertIn(text, shown.stdout)
-        migrated = command("migrate", database_url=url)
-        self.assertEqual(migrated.returncode, 0, migrated.stderr)
+        migrated = succeed("migrate", database_url=url)
         self.assertIn("granted authenticated its rights", migrated.stdout)
         self.assertIn("granted service_role its rights", migrated.stdout)
         count = f"select used from increment_and_check_usage('{USERS[0]}')"

@@ -9,7 +9,7 @@ import socket
 from support import processes, settings
 from support.case import Case, needs_one_machine
 from support.postgres import Cluster, as_postgres_user
-from support.service import Service, command, environment
+from support.service import Service, command, environment, succeed
 from support.waiting import wait_until
 
 
@@ -64,8 +64,7 @@ class Starting(Case):
         session = self.cluster.session(self.name)
         self.assertEqual(session.number("select count(*) from pg_namespace where nspname = 'headroom'"), 0)
         self.assertEqual(command("migrate", database_url=self.url).returncode, 0)
-        after = command("migrate", "--status", database_url=self.url)
-        self.assertEqual(after.returncode, 0, after.stderr)
+        after = succeed("migrate", "--status", database_url=self.url)
         self.assertEqual(after.stdout, f"the schema is current: {count} files are applied\n")
         verbose = command("migrate", "--status", "--verbose", database_url=self.url)
         self.assertEqual((verbose.returncode, verbose.stdout.splitlines()[0]), (0, after.stdout.strip()))
@@ -96,8 +95,7 @@ class Starting(Case):
                 "to do, in one transaction: 1 definitions replaced, 1 objects dropped",
             ],
         )
-        migrated = command("migrate", database_url=self.url)
-        self.assertEqual(migrated.returncode, 0, migrated.stderr)
+        migrated = succeed("migrate", database_url=self.url)
         self.assertIn("dropped ROUTINE headroom.old()", migrated.stdout)
         self.assertEqual(command("migrate", "--plan", database_url=self.url).returncode, 0)
         session.close()

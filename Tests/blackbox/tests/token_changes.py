@@ -3,7 +3,7 @@
 import json
 from concurrent.futures import ThreadPoolExecutor
 
-from support.service import Service, command
+from support.service import Service, command, succeed
 from support.tokens import TokenCase
 from support.waiting import wait_until
 
@@ -106,8 +106,7 @@ class FirstToken(TokenCase):
         self.assertTrue(connection.send_command("HELLO 3 AUTH default x").startswith("-BADARG "))
         subscribed.send_command(f"SUBSCRIBE usage:{user}")
         subscribed.read_lines(5)
-        created = command("token", "create", "first", "--scope", "chat", database_url=self.database_url)
-        self.assertEqual(created.returncode, 0, created.stderr)
+        created = succeed("token", "create", "first", "--scope", "chat", database_url=self.database_url)
         self.assertIn("from now on every connection requires a token", created.stderr)
         wait_until(lambda: connection.send_command("PING").startswith("-NOAUTH "), "the open connection needs one, too")
         subscribed.read_to_end()

@@ -10,7 +10,7 @@ import time
 
 from support import processes
 from support.case import Case
-from support.service import Service, command
+from support.service import Service, command, succeed
 from support.stores import (
     AUTHORIZATION,
     BUNDLE,
@@ -168,8 +168,7 @@ class Requests(Webhooks):
 
     def command(self, *arguments):
         """A command on the database, as its owner; its output."""
-        done = command(*arguments, database_url=self.database_url)
-        self.assertEqual(done.returncode, 0, done.stderr)
+        done = succeed(*arguments, database_url=self.database_url)
         return done.stdout
 
     def test_an_unknown_product_is_kept_and_listed_and_applied_by_a_replay_once_it_is_mapped(self):

@@ -3,7 +3,7 @@ support/histories.py."""
 
 import time
 
-from support.service import command
+from support.service import command, succeed
 from support.stores import (
     STRIPE_SECRET,
     compact,
@@ -141,8 +141,7 @@ class Stripe(Webhooks):
         rows = lambda: [self.psql.run(f"select t::text from headroom.{table} t order by 1") for table in tables]
         before = rows()
         for event in events:
-            replayed = command("events", "replay", "stripe", event["id"], database_url=self.database_url)
-            self.assertEqual(replayed.returncode, 0, replayed.stderr)
+            succeed("events", "replay", "stripe", event["id"], database_url=self.database_url)
         self.assertEqual(rows(), before)
 
     def test_a_price_is_mapped_by_command_and_what_failed_for_it_is_applied(self):
@@ -150,7 +149,6 @@ class Stripe(Webhooks):
         answer = self.deliver(self.created(user, product=price))
         self.assertEqual(answer["outcome"], "failed")
         self.assertIn(price, answer["problem"])
-        mapped = command("product", "map", "stripe", price, "--plan", "paid", database_url=self.database_url)
-        self.assertEqual(mapped.returncode, 0, mapped.stderr)
+        succeed("product", "map", "stripe", price, "--plan", "paid", database_url=self.database_url)
         command("events", "replay", "--failed", database_url=self.database_url)
         self.assert_answers(user, {"plan": "paid", "state": "active"}, "after the replay")
