@@ -6,7 +6,7 @@ import shutil
 from dataclasses import dataclass
 
 from . import processes
-from .printed import ROOT, blocks
+from .printed import blocks, read
 
 PAGE = "docs/clients.md"
 FOLDER = "Examples/RedisClients"
@@ -28,11 +28,6 @@ class Printed:
     def save(self, directory):
         with open(os.path.join(directory, self.file), "w") as file:
             file.write(self.content)
-
-
-def read(path):
-    with open(os.path.join(ROOT, path)) as file:
-        return file.read()
 
 
 def printed_programs():

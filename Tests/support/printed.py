@@ -13,6 +13,12 @@ FENCED = re.compile(r"^( *)```(\w*)\n(.*?)^\1```$", re.M | re.S)
 INDENTED = re.compile(r"(?<=\n\n)(?: {4}.*\n)(?:(?: {4}.*)?\n)*")
 
 
+def read(path):
+    """The text of a file of the repository."""
+    with open(os.path.join(ROOT, path)) as file:
+        return file.read()
+
+
 @dataclass
 class Block:
     heading: str

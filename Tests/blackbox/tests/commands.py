@@ -138,15 +138,6 @@ class Commands(Case):
         # No request waited longer than the whole test, up to the width of the histogram's buckets.
         self.assertLessEqual(slowest, (passed * 1.1 + 0.1) * 1e6)
 
-    def test_an_unreachable_service_is_reported_with_status_69(self):
-        target = f"127.0.0.1:{processes.free_port()}"
-        for arguments in (("status",), ("user", MISSING), ("report",), ("top",), ("top", "--once")):
-            with self.subTest(arguments=arguments):
-                ran = command(*arguments, "--target", target)
-                self.refused(69, rf"^Error: the service at {target} cannot be reached: ", ran)
-                self.assertEqual(ran.stdout, "")
-                self.assertNotIn("Fatal", ran.stderr)
-
     def test_an_invalid_target_is_reported_with_status_64(self):
         for arguments in (("status",), ("user", MISSING), ("report",), ("top", "--once")):
             for target in ("nowhere", "127.0.0.1:0", "127.0.0.1:99999"):

@@ -12,7 +12,7 @@ from support import kubernetes, postgres, processes, settings
 from support.case import LONG_TIMEOUTS, Case
 from support.nightly import nightly
 from support.postgres import Cluster
-from support.printed import ROOT, blocks
+from support.printed import ROOT, blocks, read
 from support.reference import documented
 from support.service import Service, command, environment, succeed
 from support.waiting import wait_until
@@ -23,11 +23,6 @@ MADE = ("tls/fullchain.pem", "tls/privkey.pem", "backups", "secrets/stripe-signi
 """What make-secrets, or a user, puts beside compose.yml."""
 HEADROOM, POSTGRESQL = 10001, 999
 """The accounts of the images."""
-
-
-def read(path):
-    with open(os.path.join(ROOT, path)) as file:
-        return file.read()
 
 
 def run(*arguments, **options):
@@ -94,13 +89,6 @@ class Image(unittest.TestCase):
         for source in copied:
             pattern = source.removeprefix("./").replace("${VERSION}-linux-x86_64", "*-linux-*")
             self.assertIn(pattern, allowed)
-
-    def test_the_health_check_takes_a_service_that_requires_tls_and_tokens(self):
-        check = re.search(r"(?m)^HEALTHCHECK .* CMD (\[.*\])$", self.text)[1]
-        self.assertEqual(check, '["headroom", "ping", "127.0.0.1:6747"]')
-        environment_of_image = dict(word.split("=", 1) for word in re.search(r"(?m)^ENV (.*)$", self.text)[1].split())
-        self.assertEqual(environment_of_image, {"HEADROOM_LISTEN": "0.0.0.0:6747", "HEADROOM_HTTP": "0.0.0.0:6748"})
-
 
 class ComposeFiles(unittest.TestCase):
     def setUp(self):

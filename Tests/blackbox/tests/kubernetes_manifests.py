@@ -15,7 +15,7 @@ from support.certificates import Authority
 from support.kubernetes import DIRECTORY, containers, is_selected
 from support.nightly import nightly
 from support.postgres import Cluster
-from support.printed import ROOT, blocks
+from support.printed import blocks, read
 from support.reference import documented
 from support.service import Service, command, environment, succeed
 from support.tokens import token
@@ -28,11 +28,6 @@ RECEIVERS = {"headroom-to-receiver": "HEADROOM_NOTIFICATIONS_URL", "headroom-to-
 """Policies that let the service connect to an address, and the settings that have it."""
 DATABASE_NAMES = {"headroom-database-rw": "CloudNativePG makes it", "db.example": "a placeholder, for the operator's own"}
 """Hosts of databases for which there is no Service here."""
-
-
-def read(path):
-    with open(os.path.join(ROOT, path)) as file:
-        return file.read()
 
 
 def documented_settings():
@@ -335,13 +330,6 @@ class Manifests(unittest.TestCase):
                 each = objects.service_container()[kind]
                 self.assertLessEqual(each["timeoutSeconds"], each["periodSeconds"], kind)
                 self.assertEqual(each["httpGet"].get("scheme", "HTTP"), "HTTPS" if "HEADROOM_TLS_CERTIFICATE" in found else "HTTP", name)
-
-    def test_no_two_instances_are_on_one_node_in_production(self):
-        for name, objects in self.built.items():
-            by_zone, by_node = objects.one("Deployment", "headroom")["spec"]["template"]["spec"]["topologySpreadConstraints"]
-            self.assertEqual((by_zone["topologyKey"], by_zone["whenUnsatisfiable"]), ("topology.kubernetes.io/zone", "ScheduleAnyway"))
-            wanted = "ScheduleAnyway" if name == "try" else "DoNotSchedule"
-            self.assertEqual((by_node["topologyKey"], by_node["whenUnsatisfiable"]), ("kubernetes.io/hostname", wanted), name)
 
     def test_every_setting_exists(self):
         for name, objects in self.built.items():

@@ -90,21 +90,6 @@ class LiteLLMProxies(Case):
 
     # Limits ---------------------------------------------------------------------------------------------------------------------
 
-    def test_of_200_concurrent_requests_at_a_limit_of_50_exactly_50_pass(self):
-        self.psql.run("insert into headroom.plans (plan, label, cycle, allowance) values ('fifty', 'Fifty', 'monthly', 50)")
-        user = self.subscriber("fifty")
-
-        async def send():
-            async with self.proxy.client() as client:
-                bodies = [message(user, stream=number % 2 == 0) for number in range(200)]
-                return await asyncio.gather(*(client.post(COMPLETIONS, json=body) for body in bodies))
-
-        answers = asyncio.run(send())
-        self.assertEqual(sorted(answer.status_code for answer in answers), [200] * 50 + [429] * 150)
-        self.assertEqual({answer.json()["error"]["message"] for answer in answers if answer.status_code == 429}, {LIMIT})
-        self.assertEqual(len(self.model.asked), 50, "a refused message does not reach the model")
-        self.wait_for_state(user, 50)
-
     def test_a_refusal_has_the_banner_and_says_when_to_come_back(self):
         user = self.limited_user(0)
         for path, body in ((COMPLETIONS, message(user)), (COMPLETIONS, message(user, stream=True))):
@@ -146,6 +131,7 @@ class LiteLLMProxies(Case):
                 return await asyncio.gather(*(client.post(COMPLETIONS, json=message(user), headers=same) for _ in range(12)))
 
         self.assertEqual(sorted(answer.status_code for answer in asyncio.run(send())), [200] * 10 + [429] * 2)
+        self.assertEqual(len(self.model.asked), 10, "a refused message does not reach the model")
         self.wait_for_state(user, 800)
 
     def test_users_may_have_names(self):

@@ -53,13 +53,6 @@ class PlansInRows(Case):
         finally:
             self.psql.run("update headroom.plans set trial_days = 3, allowance = 100 where plan = 'trial'")
 
-    def test_a_plan_with_a_limit_of_0_is_blocked_and_divides_nothing(self):
-        self.psql.run("insert into headroom.plans (plan, label, cycle, allowance) values ('zero', 'Z', 'monthly', 0)")
-        user = self.subscriber("zero")
-        for verb in ("CHECK", "CONSUME"):
-            answer = Answer(self.send_command(f"{verb} {user}"))
-            self.assertEqual((answer.status, answer["tier"], answer["limit"]), ("BLOCKED", "blocked", "0"))
-
     def test_an_instance_that_answered_before_the_edit_follows_it_too(self):
         self.psql.run("insert into headroom.plans (plan, label, cycle, allowance) values ('d', 'D', 'monthly', 5)")
         other = self.serve()
