@@ -61,7 +61,9 @@ class Case(unittest.TestCase):
     """Whether the database is migrated at the start. If not (for tests of adoption and migration), the owner migrates it when the
     first service is started."""
     CLOCK = None
-    """A fixed time of the database's clock; None lets it run."""
+    """A fixed time of the database's clock, which each test begins with; None lets it run."""
+    _clock = None
+    """What the clock was set to last."""
     SHARED = False
     """Whether the tests use only users of their own: then the class shares its database and service with other classes of its
     worker that have the same flags and clock."""
@@ -136,6 +138,7 @@ class Case(unittest.TestCase):
             "create or replace function headroom.now() returns timestamptz language sql stable parallel safe"
             f" return timestamptz '{instant}'"
         )
+        cls._clock = instant
         # A service that starts would refuse a function that is not as it was installed.
         cls.psql.run("delete from headroom.installed_objects where object = 'function headroom.now()'")
 
@@ -144,6 +147,11 @@ class Case(unittest.TestCase):
         return new_user()
 
     def setUp(self):
+        kind = type(self)
+        if "first_clock" not in vars(kind):
+            kind.first_clock = kind._clock
+        elif kind.first_clock not in (None, kind._clock):
+            self.set_clock(kind.first_clock)
         if self.service is not None and self.service.process.poll() is not None:
             self.fail(f"the service has ended:\n{self.service.log()[-4000:]}")
 

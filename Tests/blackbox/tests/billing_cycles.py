@@ -43,10 +43,6 @@ class BillingCycles(Case):
             " ('apia', 'Apia', 'weekly', 9, 'Pacific/Apia')"
         )
 
-    def setUp(self):
-        super().setUp()
-        self.set_clock(self.CLOCK)
-
     def at(self, instant, user, request="CONSUME {}"):
         self.set_clock(instant)
         return Answer(self.send_command(request.format(user)))

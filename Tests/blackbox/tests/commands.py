@@ -335,7 +335,6 @@ blocked        2  40.0 %
 
     def test_audit_lists_a_users_changes_in_order(self):
         times = ["2026-03-15T09:30:00Z", "2026-03-15T09:30:01Z", "2026-03-15T09:30:02Z"]
-        self.addCleanup(self.set_clock, MID_MONTH)
         user = self.subscriber("paid", used=700)
         self.psql.run("set headroom.actor = 'ann'")
         try:

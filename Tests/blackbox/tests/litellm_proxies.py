@@ -299,7 +299,6 @@ class LiteLLMProxies(Case):
                 self.model.gate.set()
                 return await request
 
-        self.addCleanup(self.set_clock, MID_MONTH)
         self.assertEqual(asyncio.run(send()).status_code, 200)
         self.wait_for_state(user, 796)
 

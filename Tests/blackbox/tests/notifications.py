@@ -74,10 +74,6 @@ class WithReceiver(Case):
 class Notifications(WithReceiver):
     SECRETS = f"{SECRET} {OTHER_SECRET}"
 
-    def setUp(self):
-        super().setUp()
-        self.set_clock(self.CLOCK)
-
     def test_each_tier_is_sent_once_and_signed_with_each_secret(self):
         user = self.subscriber(used=639)
         self.assertIn(" crossed=gentle", self.send_command(f"CONSUME {user}"))

@@ -199,10 +199,7 @@ class Operations(Case):
         self.assertEqual((answer.status, answer["limit"]), ("ALLOWED", "850"), "it is granted once")
         self.assertEqual(self.trail()[0][:2], ["grant", "lost a day to the outage"])
         self.set_clock("2026-04-02T00:00:00Z")
-        try:
-            self.assertEqual(self.answer(f"CONSUME {USER}")["limit"], "800", "the next period is as ever")
-        finally:
-            self.set_clock(MID_MONTH)
+        self.assertEqual(self.answer(f"CONSUME {USER}")["limit"], "800", "the next period is as ever")
 
     def check_put_a_user_on_a_plan(self, run):
         self.set_count(USER, 800)
@@ -220,10 +217,7 @@ class Operations(Case):
         self.assertEqual((answer.used, answer["period"], answer["resets"]), (42, "2026-03", "2026-04-20T00:00:00Z"))
         self.assertEqual((answer["state"], answer["expires"]), ("cancelled", "2026-05-01T00:00:00Z"))
         self.set_clock("2026-04-20T00:00:00Z")
-        try:
-            self.assertEqual(self.answer(f"CONSUME {USER}").used, 1)
-        finally:
-            self.set_clock(MID_MONTH)
+        self.assertEqual(self.answer(f"CONSUME {USER}").used, 1)
 
     def check_forget_a_user(self, run):
         self.send_command(f"CONSUME {USER} key=k")

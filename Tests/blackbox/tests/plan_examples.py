@@ -44,7 +44,6 @@ class PlanExamples(Case):
         self.set_clock("2026-03-15T10:20:00Z")
         later = Answer(self.send_command(f"CHECK {refused['user']}"))
         self.assert_page_says(later["banner"])
-        self.set_clock(MID_MONTH)
 
     def test_five_hours_and_a_week(self):
         used, refused = self.send_messages("assistant", 150, 1)

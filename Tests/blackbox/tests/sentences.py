@@ -296,7 +296,6 @@ class EverySentence(WordsCase):
                 self.assertEqual(self.rows.unused(language, word), set(), f"{language}: {word}")
 
     def test_about_a_period_that_is_over(self):
-        self.addCleanup(self.set_clock, MID_MONTH)
         self.set_clock("2026-02-10T09:30:00Z")
         for n in NUMBERS:
             past = {"used": n, "limit": 800, "period": "2026-02"}

@@ -112,7 +112,6 @@ class SQLConsistency(Case):
                 for user, description in users:
                     with self.subTest(state=description, at=instant):
                         self.assert_same(line, user, 1)
-        self.set_clock(MID_MONTH)
 
     def test_the_row_of_the_sql_function_equals_the_line_for_an_unknown_user(self):
         with self.service.connect() as line:

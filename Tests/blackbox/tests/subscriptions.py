@@ -92,10 +92,6 @@ class Subscriber:
 class Subscriptions(Case):
     CLOCK = MID_MONTH
 
-    def setUp(self):
-        super().setUp()
-        self.set_clock(MID_MONTH)
-
     def test_a_message_has_the_fields_of_usage(self):
         user = self.subscriber("paid")
         with Subscriber(self.service, user) as subscriber:

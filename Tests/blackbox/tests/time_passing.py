@@ -7,10 +7,6 @@ from support.wire import Answer
 class TimePassing(Case):
     CLOCK = MID_MONTH
 
-    def setUp(self):
-        super().setUp()
-        self.set_clock(MID_MONTH)
-
     def at(self, instant, user, request="CONSUME"):
         self.set_clock(instant)
         return Answer(self.send_command(f"{request} {user}"))

@@ -31,10 +31,6 @@ class Windows(http_counting.Counting):
             " ('rare', 'Rare', 'monthly', 100, null, 10, 86400, null)"
         )
 
-    def setUp(self):
-        super().setUp()
-        self.set_clock(instant())
-
     def user_of(self, plan, *options):
         user = self.user()
         self.assertTrue(self.send_command(" ".join([f"SETPLAN {user} {plan}", *options])).startswith("+OK"))
