@@ -54,37 +54,6 @@ class Granting(Case):
         self.assertEqual({reply["limit"] for reply in replies}, {"810"})
         self.assertEqual(len([reply for reply in replies if reply.get("replayed") is None]), 1)
 
-    def test_a_grant_survives_a_plan_change_and_ends_with_its_period(self):
-        user = self.subscriber("paid", used=1)
-        self.send_command(f"GRANT {user} 50 key=k")
-        self.assertIn(" limit=unlimited ", self.send_command(f"SETPLAN {user} pro"))
-        self.assertIn(" limit=unlimited ", self.send_command(f"CONSUME {user}"))
-        self.send_command(f"SETPLAN {user} paid")
-        self.assertEqual(Answer(self.send_command(f"CONSUME {user}"))["limit"], "850")
-        self.set_clock("2026-04-01T00:00:00Z")
-        self.assertEqual(Answer(self.send_command(f"CONSUME {user}"))["limit"], "800")
-        late = Answer(self.send_command(f"GRANT {user} 50 key=k"))
-        self.assertEqual((late["limit"], late["replayed"]), ("800", "1"), "the key was used in March")
-
-    def test_a_grant_to_an_unknown_user_does_not_start_the_trial_but_counts_in_it(self):
-        user = self.user()
-        answer = Answer(self.send_command(f"GRANT {user} 5 key=k"))
-        self.assertEqual((answer["plan"], answer["limit"], answer.used), ("trial", "105", 0))
-        self.assertTrue(self.send_command(f"CONSUME {user} 106").startswith("+BLOCKED "))
-        self.set_clock("2026-03-20T00:00:00Z")
-        answer = Answer(self.send_command(f"CONSUME {user} 105"))
-        self.assertEqual((answer.status, answer["day"], answer["expires"]), ("ALLOWED", "1", "2026-03-23T00:00:00Z"))
-
-    def test_a_usage_row_inserted_by_hand_does_not_prevent_the_trial(self):
-        user = self.user()
-        self.psql.run(
-            "insert into message_usage (bucket, user_id, billing_period, message_count)"
-            f" values (headroom.bucket_of('{user}'), '{user}', 'trial', 3)"
-        )
-        self.assertEqual(Answer(self.send_command(f"CONSUME {user}")).used, 4)
-        self.set_clock("2026-03-18T09:30:00Z")
-        self.assertIn(" reason=trial_ended ", self.send_command(f"CONSUME {user}"))
-
     def test_reason_and_author_are_in_the_audit_trail(self):
         user = self.subscriber("paid", used=1)
         with self.service.connect() as connection:
@@ -146,32 +115,6 @@ class Forgetting(Case):
         self.assertEqual(self.psql.number(f"select count(*) from audit_trail where user_id = '{user}'"), 0)
         self.assertEqual(self.send_command(f"FORGET {user}"), "+OK")
         self.assertEqual(self.send_command(f"FORGET {self.user()}"), "+OK")
-
-    def test_forgetting_does_not_renew_a_used_up_trial(self):
-        user = self.user()
-        self.send_command(f"CONSUME {user} 100")
-        for _ in range(3):
-            self.assertEqual(self.send_command(f"FORGET {user}"), "+OK")
-            answer = Answer(self.send_command(f"CONSUME {user}"))
-            self.assertEqual((answer.status, answer["reason"], answer.used), ("BLOCKED", "trial_limit_reached", 100))
-            self.assertEqual(self.psql.number(f"select count(*) from message_usage where user_id = '{user}'"), 0)
-        self.assertEqual(Answer(self.send_command(f"SETPLAN {user} trial")).used, 100)
-        self.assertIn("+BLOCKED ", self.send_command(f"CONSUME {user}"))
-        self.assertIn(" used=0 ", self.send_command(f"SETPLAN {user} paid"))
-        self.assertIn("+ALLOWED ", self.send_command(f"CONSUME {user}"))
-
-    def test_forgetting_does_not_restart_a_running_or_ended_trial(self):
-        user = self.user()
-        started = Answer(self.send_command(f"CONSUME {user} 10"))
-        self.send_command(f"FORGET {user}")
-        self.set_clock("2026-03-16T12:00:00Z")
-        for instance in (self.service, self.serve()):
-            answer = Answer(instance.send_command(f"CONSUME {user}"))
-            self.assertEqual((answer["expires"], answer["day"]), (started["expires"], "2"))
-            self.send_command(f"FORGET {user}")
-        self.set_clock("2026-03-18T09:30:00Z")
-        answer = Answer(self.send_command(f"CONSUME {user}"))
-        self.assertEqual((answer["reason"], answer.used), ("trial_ended", 12))
 
     def test_messages_during_forget_are_answered_and_leave_no_partial_state(self):
         user = self.user()
