@@ -182,60 +182,6 @@ class BillingCycles(Case):
         rows = self.psql.run(f"select billing_period, \"limit\" from monthly_usage where is_open and user_id = '{user}'")
         self.assertEqual(rows, [["2026-10-31", "30"]])
 
-    def test_a_plan_that_moves_to_another_cycle_begins_its_period_with_the_next_message(self):
-        self.psql.run("insert into headroom.plans (plan, label, cycle, allowance) values ('moving', 'Moving', 'monthly', 50)")
-        self.addCleanup(self.psql.run, "delete from headroom.plans where plan = 'moving'")
-        user = self.subscriber("moving", used=49)
-        self.addCleanup(self.send_command, f"FORGET {user}")
-        for change, period, resets in [
-            ("cycle = 'daily', time_zone = 'Europe/Berlin'", "2026-10-23", "2026-10-23T22:00:00Z"),
-            # The day has begun in Tokyo too. In New York it is the same day.
-            ("time_zone = 'Asia/Tokyo'", "2026-10-23", "2026-10-23T15:00:00Z"),
-            ("cycle = 'weekly', time_zone = null", "2026-W43", "2026-10-26T00:00:00Z"),
-            ("cycle = 'lifetime'", "moving", None),
-            ("cycle = 'daily'", "2026-10-23", "2026-10-24T00:00:00Z"),
-            ("cycle = 'monthly'", "2026-10", "2026-11-01T00:00:00Z"),
-        ]:
-            self.psql.run(f"update headroom.plans set {change} where plan = 'moving'")
-            check = Answer(self.send_command(f"CHECK {user}"))
-            self.assertEqual((check["period"], check.get("resets")), (period, resets), change)
-            open_rows = self.psql.run(f"select billing_period from monthly_usage where is_open and user_id = '{user}'")
-            answer = Answer(self.send_command(f"CONSUME {user}"))
-            self.assertEqual((answer.status, answer["period"]), ("ALLOWED", period), change)
-            # Before the message, only a period that has a row is listed.
-            self.assertIn(open_rows, ([], [[period]]), change)
-        rows = self.psql.run(f"select billing_period, message_count from message_usage where user_id = '{user}' order by 1")
-        self.assertEqual(dict(rows), {"2026-10": "50", "2026-10-23": "3", "2026-W43": "1", "moving": "1"})
-
-    def test_a_period_that_was_used_is_not_left_for_an_earlier_one(self):
-        self.psql.run(
-            "insert into headroom.plans (plan, label, cycle, allowance, time_zone) values ('east', 'East', 'daily', 5, 'Asia/Tokyo')"
-        )
-        self.addCleanup(self.psql.run, "delete from headroom.plans where plan = 'east'")
-        user = self.subscriber("east")
-        self.addCleanup(self.send_command, f"FORGET {user}")
-        self.assertEqual(self.at("2026-10-23T16:00:00Z", user, "CONSUME {} 5")["period"], "2026-10-24")
-        # There it is still the 23rd, of which nothing was used.
-        self.psql.run("update headroom.plans set time_zone = 'America/New_York' where plan = 'east'")
-        refused = self.at("2026-10-23T16:00:00Z", user)
-        self.assertEqual((refused.status, refused["period"], refused["resets"]), ("BLOCKED", "2026-10-24", "2026-10-25T04:00:00Z"))
-
-    def test_messages_of_a_clock_that_was_days_ahead_count_today(self):
-        user = self.subscriber("day", used=2)
-        for day in (24, 27, 28):
-            self.at(f"2026-10-{day}T10:00:00Z", user, "CONSUME {} 3")
-        back = self.at("2026-10-23T11:00:00Z", user)
-        self.assertEqual((back["period"], back.used), ("2026-10-24", 10), "24 stays open, and has the messages of 27 and 28")
-        rows = self.psql.run(f"select billing_period, message_count from message_usage where user_id = '{user}' order by 1")
-        self.assertEqual(rows, [["2026-10-23", "2"], ["2026-10-24", "10"]])
-
-    def test_a_hold_is_settled_in_the_day_in_which_it_was_made(self):
-        user = self.subscriber("day", used=5)
-        self.assertEqual(self.at("2026-10-23T21:59:00Z", user, "RESERVE {} 4 key=night ttl=600").status, "HELD")
-        committed = self.at("2026-10-23T22:01:00Z", user, "COMMIT {} key=night")
-        self.assertEqual((committed["period"], committed.used), ("2026-10-23", 9))
-        self.assertEqual(self.at("2026-10-23T22:01:00Z", user).used, 1)
-
     def test_a_wrong_time_zone_or_cycle_is_refused_when_it_is_written(self):
         for zone in ("Europe/Berln", "Berlin", "FOO1", "+02:00", ""):
             with self.assertRaisesRegex(SQLError, f"there is no time zone '{zone}'".replace("+", r"\+")):
@@ -247,27 +193,6 @@ class BillingCycles(Case):
                 )
         with self.assertRaisesRegex(SQLError, "cycle_is_known"):
             self.psql.run("update headroom.plans set cycle = 'yearly' where plan = 'utc'")
-
-    def test_callers_of_the_sql_function_may_name_days_and_weeks(self):
-        def counted(user, label):
-            return json.loads(self.psql.value(f"select increment_and_check_usage('{user}', '{label}', 15)"))["current_count"]
-
-        self.set_clock("2026-10-24T22:30:00Z")
-        daily, weekly = self.subscriber("day"), self.subscriber("week")
-        for count, label in enumerate(("2026-10-25", "2026-10", "trial"), start=1):
-            self.assertEqual(counted(daily, label), count, label)
-        self.assertEqual([counted(weekly, label) for label in ("2026-W43", "2026-10", "trial")], [1, 2, 3])
-        self.assertEqual(Answer(self.send_command(f"CONSUME {daily}"))["period"], "2026-10-25")
-        for user, label in ((daily, "2026-10-24"), (daily, "2026-W43"), (weekly, "2026-10-25"), (daily, "2026-10-26")):
-            with self.assertRaisesRegex(SQLError, "this user's open period is"):
-                counted(user, label)
-        # Nobody told Headroom about this user. A day may have begun up to 14 hours ahead of UTC.
-        unknown = self.user()
-        for label in ("2026-10-24", "2026-10-25", "2026-W43", "2025-01-01", "2026-10"):
-            self.assertEqual(counted(unknown, label), 1, label)
-        for label in ("2026-10-26", "2026-W44", "2026-02-30", "2025-W53", "2026-10-1", "day", "26-10-24"):
-            with self.assertRaisesRegex(SQLError, "there is no period"):
-                counted(unknown, label)
 
     def test_rows_that_callers_count_by_the_day_are_open_on_that_day_until_another_row_is(self):
         user = self.user()

@@ -45,19 +45,6 @@ class BillingEvents(Case):
         self.assertEqual((revoked["access"], revoked["reason"]), (False, "revoked"))
         self.assertEqual(Answer(self.service.send_command(f"CONSUME {user}")).fields["reason"], "revoked")
 
-    def test_ids_that_differ_by_unicode_normalization_only_are_two(self):
-        prefix = str(uuid.uuid4())
-        composed, decomposed = f"{prefix}\u00e9", f"{prefix}e\u0301"
-        # Both of one user: the events of different users are not reduced together.
-        user = self.user()
-        for name in (composed, decomposed):
-            bought = self.apply(id=name, user=user, transaction=name, plan="paid", expires="2026-12-05T12:00:00Z")
-            self.assertEqual((bought["outcome"], bought["user"]), ("applied", user))
-        for name, access, reply in ((composed, True, "+ALLOWED "), (decomposed, False, "+BLOCKED ")):
-            revoked = self.apply(kind="revoked", at="2026-11-05T12:50:00Z", transaction=name)
-            self.assertEqual((revoked["user"], revoked["access"]), (user, access))
-            self.assertIn(reply, self.service.send_command(f"CONSUME {user}"))
-
     def test_clients_that_read_the_table_see_the_new_period_between_the_purchase_and_the_first_message(self):
         bought, declared = self.user(), self.user()
         for user in (bought, declared):
@@ -116,40 +103,6 @@ class BillingEvents(Case):
         for name in ("price", "currency", "state_label", "manage", "steps"):
             self.assertNotIn(name, Answer(self.service.send_command(f"CONSUME {user}")).fields)
 
-    def test_the_subscription_is_changed_at_the_address_of_the_setting(self):
-        address = "https://example.org/account?from=chat%20now"
-        service = self.serve("--manage-url", address)
-        user = self.user()
-        for plan in (None, "paid", "trial"):
-            if plan:
-                service.send_command(f"SETPLAN {user} {plan}")
-            fields = Answer(service.send_command(f"USAGE {user}")).fields
-            self.assertEqual((fields["manage"], service.http("GET", f"/v1/usage/{user}").json["manage"]), (address, address))
-            with service.connect() as connection:
-                connection.send(f"CONSUME {user}\nUSAGE {user}\n")
-                self.assertEqual([Answer(text).fields.get("manage") for text in connection.read_lines(2)], [None, address])
-
-    def test_an_active_plan_that_ends_says_when(self):
-        user = self.user()
-        end = "2026-11-20T12:00:00Z"
-        self.service.send_command(f"SETPLAN {user} paid expires={end}")
-        for line in (f"USAGE {user}", f"CHECK {user}", f"CONSUME {user} 800", f"CONSUME {user}"):
-            answer = Answer(self.service.send_command(line))
-            self.assertEqual((answer["state"], answer["expires"]), ("active", end), line)
-            self.assertNotIn("retry_after", answer)
-        self.assertEqual(answer["banner"], "We've had a lot of great conversations this month!")
-
-    def test_usage_says_when_a_grace_period_ends(self):
-        user, transaction = self.user(), str(uuid.uuid4())
-        self.apply(user=user, transaction=transaction, plan="paid", expires="2026-12-05T12:00:00Z")
-        self.assertNotIn("grace_until", self.usage(user))
-        until = "2026-12-21T12:00:00Z"
-        self.apply(kind="grace_period", at="2026-11-05T12:10:00Z", transaction=transaction, grace_until=until)
-        over_http = self.service.http("GET", f"/v1/usage/{user}").json
-        self.assertNotIn("grace_until", Answer(self.service.send_command(f"CONSUME {user}")).fields)
-        for fields in (self.usage(user), over_http):
-            self.assertEqual((fields["state"], fields.get("grace_until")), ("grace_period", until), fields)
-
     def assert_renews(self, user, expected):
         """Checks USAGE alone, in a batch with messages and holds of the same user, and over HTTP."""
         with self.service.connect() as connection:
@@ -171,28 +124,6 @@ class BillingEvents(Case):
         self.assertEqual(self.apply(**bought)["state"], "cancelled", "the late event is applied with it")
         self.assertEqual(self.apply(**bought)["outcome"], "duplicate")
         self.assertEqual(self.usage(user)["state"], "cancelled")
-
-    def test_messages_that_are_bought_raise_the_limit_once(self):
-        user = self.user()
-        self.apply(user=user, transaction=str(uuid.uuid4()), plan="paid", expires="2026-12-05T12:00:00Z")
-        pack = dict(kind="granted", user=user, transaction=str(uuid.uuid4()), messages=50)
-        self.apply(**pack)
-        self.apply(**pack)
-        self.assertEqual(self.usage(user)["limit"], "850")
-        self.apply(kind="revoked", at="2026-11-05T12:30:00Z", transaction=pack["transaction"])
-        self.assertEqual(self.usage(user)["limit"], "800")
-
-    def test_a_transfer_raises_the_receivers_count_once_and_gives_no_free_reset(self):
-        giver, receiver, transaction = self.user(), self.user(), str(uuid.uuid4())
-        self.apply(user=giver, transaction=transaction, plan="paid", expires="2026-12-05T12:00:00Z")
-        self.service.send_command(f"CONSUME {giver} 300")
-        move = dict(kind="transferred", at="2026-11-05T12:10:00Z", to=[receiver], **{"from": [giver]})
-        self.assertEqual(self.apply(**move)["plan"], "paid")
-        self.assertEqual(self.usage(receiver)["used"], "300")
-        self.service.send_command(f"CONSUME {receiver} 10")
-        back = {**move, "at": "2026-11-05T12:20:00Z", "to": [giver], "from": [receiver]}
-        self.apply(**back)
-        self.assertEqual(self.usage(giver)["used"], "310", "the greater of the two, not the sum")
 
     def test_a_trial_runs_from_its_start_to_its_own_end(self):
         user = self.user()

@@ -1,10 +1,8 @@
 """Purchases that name no user, such as a family member's, and links of them with users: by command, over HTTP and in psql."""
 
-import json
 
 from support.postgres import SQLError
 from support.service import command
-from support.stores import revenuecat
 from support.webhooks import END, PURCHASE, Webhooks
 
 LATER = "2026-03-01T12:00:01Z"
@@ -60,29 +58,6 @@ class CustomerLinks(Webhooks):
         self.assertEqual(self.send(user, source="appstore", name=transaction), {"outcome": "duplicate", "events": {}, "user": user})
         self.assertEqual(self.audit(user), ["link of appstore; ticket 1", "ticket 1"])
 
-    def test_a_customer_of_a_store_is_linked_by_the_stores_id_with_all_purchases(self):
-        user, transaction, customer = self.user(), self.transaction(), f"$RCAnonymousID:{self.transaction()}"
-        bought = {"purchased_at_ms": PURCHASE, "expiration_at_ms": END}
-        for name in (transaction, self.transaction()):
-            self.assertEqual(self.deliver(revenuecat("INITIAL_PURCHASE", PURCHASE, customer, name, **bought))["outcome"], "failed")
-        (answer,) = (json.loads(line) for line in self.link("revenuecat", customer, user, "--json").splitlines())
-        self.assertEqual((answer["outcome"], answer["events"]), ("applied", {"applied": 2}))
-        self.assertNotIn(customer, self.psql.value("select string_agg(events::text, ' ') from headroom.billing_events as events"))
-        cancelled = revenuecat("CANCELLATION", PURCHASE, customer, transaction, cancel_reason="UNSUBSCRIBE", **bought)
-        self.assertEqual(self.deliver(cancelled)["user"], user, "later events of the customer are the user's")
-
-    def test_psql_records_a_link_and_a_replay_applies_it(self):
-        user, transaction = self.user(), self.family()
-        number = self.psql.value(f"select headroom.link_customer('appstore', '{transaction}', '{user}')")
-        listed = command("events", "show", "appstore", number, "--json", database_url=self.database_url)
-        self.assertIn(f"headroom events replay appstore {number}", json.loads(listed.stdout)["problem"])
-        replayed = command("events", "replay", "appstore", number, database_url=self.database_url)
-        self.assertEqual((replayed.returncode, replayed.stdout), (0, f"appstore {number} applied\n"))
-        self.assert_answers(user, PAID, "replayed")
-        replayed = command("events", "replay", "--all", database_url=self.database_url)
-        self.assertIn(f"appstore {number} applied\n", replayed.stdout)
-        self.assert_answers(user, PAID, "replayed with all others")
-
     def test_what_is_unknown_or_another_users_is_refused_with_what_to_do_and_leaves_nothing(self):
         user, (owner, transaction) = self.user(), self.purchase()
         before = self.psql.value("select count(*) from headroom.billing_events")
@@ -103,11 +78,3 @@ class CustomerLinks(Webhooks):
             self.psql.run(f"select headroom.link_customer('revenuecart', '{transaction}', '{user}')")
         self.assertEqual(self.psql.value("select count(*) from headroom.billing_events"), before)
         self.assertEqual(self.audit(user), [])
-
-    def test_linking_again_corrects_a_link(self):
-        wrong, user, transaction = self.user(), self.user(), self.family()
-        self.link("appstore", transaction, wrong)
-        self.set_clock(LATER)
-        self.assertTrue(self.link("appstore", transaction, user).startswith("1 event applied; "))
-        self.assert_answers(user, PAID, "corrected")
-        self.assertEqual(self.psql.run(f"select from headroom.subscriptions where user_id = '{wrong}' and plan = 'paid'"), [])
