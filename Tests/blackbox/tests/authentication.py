@@ -197,23 +197,6 @@ class TokensRequired(TokenCase):
         self.assertIn("NOAUTH", cli("PING"))
         self.assertIn("NOAUTH", cli("-a", "wrong", "PING"))
 
-    def test_hello_authenticates_and_without_auth_it_is_refused_as_redis_does(self):
-        token = self.tokens["dashboard"]
-        connection = self.connect()
-        for request in ("HELLO", "HELLO 3", "HELLO 3 SETNAME x", "HELLO 3 AUTH default wrong"):
-            self.assertTrue(connection.send_command(request).startswith("-NOAUTH "), request)
-        self.assertEqual(connection.send_command(f"HELLO 3 AUTH dashboard {token} SETNAME x"), "%7")
-        connection = self.connect()
-        self.assertEqual(connection.send_command(f"HELLO 2 SETNAME x AUTH default {token}"), "*14")
-
-    def test_changes_are_recorded_under_the_operators_token(self):
-        user = self.user()
-        connection = self.connect(self.tokens["operator"])
-        for request in (f"SETPLAN {user} paid", f"GRANT {user} 5 key=k", f"RESETUSAGE {user}"):
-            self.assertTrue(connection.send_command(request).startswith("+OK "), request)
-        rows = self.psql.run(f"select action, actor from audit_trail where user_id = '{user}' order by at, id")
-        self.assertEqual(rows, [["plan", "token:operator"], ["grant", "token:operator"], ["reset", "token:operator"]])
-
     def test_info_counts_connections_by_token_and_failures(self):
         def info(connection):
             return dict(entry[1:].split("=", 1) for entry in connection.send_list_command("INFO"))

@@ -90,6 +90,7 @@ class Image(unittest.TestCase):
             pattern = source.removeprefix("./").replace("${VERSION}-linux-x86_64", "*-linux-*")
             self.assertIn(pattern, allowed)
 
+
 class ComposeFiles(unittest.TestCase):
     def setUp(self):
         self.files = {path: yaml.safe_load(read(path)) for path in COMPOSE}

@@ -2,9 +2,7 @@
 
 import threading
 
-from support import citus
 from support.case import MID_MONTH, Case
-from support.waiting import wait_until
 from support.wire import Answer
 
 
@@ -59,17 +57,6 @@ class Dashboards(Case):
         )
         self.assertEqual(self.send_command("TOP 1999-12"), "*0")
 
-    def test_top_lists_the_busiest_first(self):
-        with self.service.connect() as connection:
-            for request, count in [("TOP 2026-02", 10), ("TOP 2026-02 3", 3), ("TOP 2026-02 1000", 1000)]:
-                with self.subTest(request=request):
-                    rows = self.psql.run(
-                        "select user_id, used, tier from monthly_usage where billing_period = '2026-02'"
-                        f" order by used desc, user_id limit {count}"
-                    )
-                    expected = [f"+PERIOD user={u} period=2026-02 used={n} limit=800 tier={tier}" for u, n, tier in rows]
-                    self.assertEqual(connection.send_list_command(request), expected)
-
     def test_a_number_alone_is_n_for_open_periods(self):
         for _ in range(3):
             self.subscriber("paid", used=5)
@@ -78,17 +65,6 @@ class Dashboards(Case):
         self.assertEqual(len(lines), 2)
         # The 5,000 rows of February have more messages, but their periods have ended.
         self.assertTrue(all(" period=2026-02 " not in entry for entry in lines), lines)
-
-    def test_malformed_arguments_are_refused_with_the_syntax(self):
-        for request, words in [
-            ("REPORT 2026-13", "YYYY-MM"), ("REPORT 2026-03 2026-04", "REPORT [period]"), ("TOP 0", "from 1 to 1000"),
-            ("TOP 1001", "from 1 to 1000"), ("TOP 5 2026-03", "YYYY-MM"), ("TOP 2026-03 x", "from 1 to 1000"),
-            ("TOP period=2026-03", "the form is TOP"),
-        ]:  # fmt: skip
-            with self.subTest(request=request):
-                error = self.send_command(request)
-                self.assertTrue(error.startswith("-BADARG "), error)
-                self.assertIn(words, error)
 
     def test_replies_keep_their_order_behind_a_report(self):
         user = self.subscriber("paid")
@@ -135,25 +111,6 @@ class Dashboards(Case):
             for thread in threads:
                 thread.join()
         self.assertEqual(failures, [])
-
-    def test_a_report_that_times_out_is_answered_and_the_next_one_works(self):
-        # Two servers on this machine read for longer.
-        hurried = self.serve("--report-timeout-ms", "5000" if citus.is_asked_for() else "1000")
-        self.psql.run("begin")
-        self.psql.run("lock table message_usage in access exclusive mode")
-        try:
-            refused = hurried.send_command("REPORT 2026-02")
-        finally:
-            self.psql.run("rollback")
-        self.assertTrue(refused.startswith("-UNAVAILABLE retry_ms="), refused)
-        self.assertIn("report-timeout-ms", refused)
-
-        def report():
-            # A slow machine may need more than a second for all rows, but not each time.
-            reply = hurried.send_command("REPORT 2026-02")
-            return reply.startswith("+REPORT ") and Answer(reply)
-
-        self.assertReportIsOfTheView(wait_until(report, "a report"), "2026-02")
 
     def test_a_drain_answers_waiting_reports(self):
         service = self.serve("--drain-timeout-ms", "500")

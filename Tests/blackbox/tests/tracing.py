@@ -96,14 +96,6 @@ class Traces(WithCollector):
         service.http("GET", "/metrics", headers=traceparent()[1])
         self.collector.wait_for("GET /metrics")
 
-    def test_a_refusal_says_why(self):
-        service = self.serve_traced("--tracing-slow-ms", "0")
-        user = self.user()
-        service.send_command(f"SETPLAN {user} paid")
-        service.send_command(f"CONSUME {user} 800")
-        service.http("POST", f"/v1/usage/{user}/consume", {})
-        self.assertEqual(self.collector.wait_for("batch")[0].attributes["headroom.blocked.reason"], "limit_reached")
-
     def test_a_slow_request_of_the_line_protocol_is_traced(self):
         service = self.serve_traced("--tracing-slow-ms", "300", env=LONG_TIMEOUTS)
         user = self.user()
