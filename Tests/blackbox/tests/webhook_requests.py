@@ -20,7 +20,6 @@ from support.stores import (
     milliseconds,
     revenuecat,
     revenuecat_signature,
-    stripe,
 )  # fmt: skip
 from support.waiting import TIMEOUT_SECONDS, wait_until
 from support.webhooks import END, PURCHASE, Webhooks
@@ -91,15 +90,6 @@ class Requests(Webhooks):
         self.assert_refused((answer.status, answer.json), 413, "4096 bytes")
         answer = service.http("POST", "/webhooks/revenuecat", self.event(), {"Authorization": AUTHORIZATION})
         self.assertEqual(answer.status, 200)
-
-    def test_an_event_of_the_future_is_kept_and_does_nothing(self):
-        event = self.event(event_timestamp_ms=milliseconds("2026-03-12T12:00:00Z"))
-        answer = self.deliver(event)
-        self.assertEqual(answer["outcome"], "failed")
-        self.assertIn("'at' is in the future", answer["problem"])
-        transaction = event["event"]["original_transaction_id"]
-        subscriptions = f"select from headroom.subscriptions where original_transaction_id = '{transaction}'"
-        self.assertEqual(self.psql.run(subscriptions), [])
 
     def test_a_sender_that_is_not_revenuecat_is_refused_and_learns_nothing(self):
         event = compact(self.event())
@@ -193,57 +183,6 @@ class Requests(Webhooks):
         story = self.command("audit", user)
         for text in ("INITIAL_PURCHASE", "CANCELLATION: UNSUBSCRIBE", "paid"):
             self.assertIn(text, story)
-
-    def test_an_unknown_user_is_kept_and_counts_as_soon_as_an_event_names_him(self):
-        user, transaction = self.user(), self.transaction()
-        notification = lambda kind, who, at, **fields: self.deliver(
-            self.app_store.notification(kind, None, at, who, transaction, expiresDate=END, purchaseDate=PURCHASE, **fields)
-        )
-        self.assertEqual(notification("SUBSCRIBED", None, PURCHASE)["outcome"], "failed")
-        self.assertEqual(notification("DID_RENEW", user, LATER)["outcome"], "applied")
-        self.assert_answers(user, {"plan": "paid", "state": "active", "status": "ALLOWED"}, "since the second event")
-        outcomes = self.psql.run(
-            "select distinct outcome from headroom.billing_events join headroom.customer_names using (customer_id)"
-            f" where name = 'appstore:transaction:{transaction}'"
-        )
-        self.assertEqual(outcomes, [["applied"]])
-
-    def test_a_replay_of_all_that_was_kept_changes_nothing(self):
-        user, transaction = self.purchase()
-        event = revenuecat("CANCELLATION", PURCHASE, user, transaction, cancel_reason="UNSUBSCRIBE", expiration_at_ms=END)
-        self.deliver(event)
-        user, transaction = self.user(), self.transaction()
-        self.deliver(self.app_store.notification("DID_FAIL_TO_RENEW", "GRACE_PERIOD", PURCHASE, user, transaction, expiresDate=END))
-        tables = ("subscriptions", "customer_names", "message_purchases", "usage_transfers")
-        before = [self.psql.run(f"select t::text from headroom.{table} t order by 1") for table in tables]
-        for source, stored in self.psql.run("select source, id from headroom.billing_events where outcome = 'applied'"):
-            self.command("events", "replay", source, stored)
-        self.assertEqual([self.psql.run(f"select t::text from headroom.{table} t order by 1") for table in tables], before)
-
-    def test_an_event_that_lacks_something_is_kept_with_what_it_lacks(self):
-        answer = self.deliver(self.event(expiration_at_ms=None))
-        self.assertEqual((answer["outcome"], answer["problem"]), ("failed", "RENEWAL without expiration_at_ms"))
-
-    def test_an_event_of_a_long_or_unknown_name_is_kept_and_does_nothing_whatever_its_fields_are(self):
-        user, transaction, long = self.user(), self.transaction(), "X" * 65
-        notification = lambda kind, subtype, **fields: self.app_store.notification(
-            kind, subtype, PURCHASE, user, transaction, expiresDate=END, **fields
-        )
-        for source, event, kind in (
-            ("revenuecat", self.event(type=long), long[:64]),
-            ("revenuecat", self.event(type="CANCELLATION", cancel_reason=long), f"CANCELLATION: {long[:64]}"),
-            ("revenuecat", self.event(type="TO_COME", aliases={"a": 1}, expiration_at_ms="soon", product_id=[]), "TO_COME"),
-            ("appstore", notification(long, None), long[:64]),
-            ("appstore", notification("DID_RENEW", long), f"DID_RENEW: {long[:64]}"),
-            ("appstore", notification("TO_COME", None, quantity="many", productId=[]), "TO_COME"),
-            ("stripe", stripe(long, PURCHASE, id="x", object="y"), long[:64]),
-            ("stripe", stripe("customer.subscription.to_come", PURCHASE, id=[], items=[], metadata=7), "customer.subscription.to_come"),
-        ):
-            with self.subTest(source=source, kind=kind):
-                self.assertEqual(self.deliver(event)["outcome"], "ignored")
-                stored = f"select count(*) from headroom.billing_events where source = '{source}' and type = '{kind}'"
-                self.assertEqual(self.psql.number(stored), 1)
-        self.assertEqual(self.psql.run(f"select from headroom.subscriptions where original_transaction_id = '{transaction}'"), [])
 
     def test_an_empty_token_of_the_app_store_names_nobody(self):
         user, transaction = self.user(), self.transaction()
