@@ -17,7 +17,6 @@ from support.users import new_user
 from support.wire import Answer
 
 PAGE = "docs/supabase.md"
-ROLES = ("anon", "authenticated", "service_role")
 DRIVER = """
 const { default: _, ...programs } = await import(`./${process.argv[2]}`);
 try {
