@@ -1,7 +1,8 @@
 -- Sets owners, and rights that concern all objects. It is applied before rights_on_message_usage.sql, if anything was
 -- applied.
 --
--- The file of a table, view or function grants the other rights on it.
+-- The file of a table, view or function grants the other rights on it. Functions that the views in public call need no
+-- grant.
 
 -- All objects of the schema belong to headroom_owner, and so do the views in public. The file of each function in
 -- public names its owner, because applications have functions there, too. An adopted message_usage keeps its owner.
@@ -54,6 +55,7 @@ declare
         'public.current_usage, public.monthly_usage, public.billing_period_report, public.audit_trail';
     -- End users read monthly_usage, too. They have no USAGE on the schema, so they cannot call its functions by name.
     v_called_for_users constant text := headroom.called_functions('{public.monthly_usage}');
+    v_called constant text := headroom.called_functions(format('{%s}', v_views)::regclass[]);
     v_role text;
     v_type regtype;
 begin
@@ -79,6 +81,7 @@ begin
         execute format('revoke all on type %s from public', v_type);
     end loop;
     grant usage on schema headroom to headroom_service, headroom_operator, headroom_dashboard;
+    execute format('grant execute on function %s to headroom_operator, headroom_dashboard', v_called);
     -- The service may execute everything. A trigger calls its function without this right.
     execute format('grant execute on function %s, %s to headroom_service', v_functions, (
         select string_agg(oid::regprocedure::text, ', ') from pg_proc
@@ -106,8 +109,7 @@ begin
         execute format('grant select on %s to service_role', v_views);
         grant usage on headroom.generations, headroom.entitlement_versions to service_role;
         execute format(
-            'grant execute on function %s, headroom.user_id(text), headroom.bucket_of(uuid) to service_role',
-            headroom.called_functions(format('{%s}', v_views)::regclass[])
+            'grant execute on function %s, headroom.user_id(text), headroom.bucket_of(uuid) to service_role', v_called
         );
     end if;
 end

@@ -20,4 +20,3 @@ begin
     return v_answer;
 end
 $$;
-grant execute on function headroom.current_answer(uuid) to headroom_operator, headroom_dashboard;

@@ -12,5 +12,3 @@ create or replace function headroom.tier_of(
         when p_used * 100 >= p_limit * coalesce(p_gentle_percent, 80) then 'gentle'
         else 'silent'
     end;
-grant execute on function headroom.tier_of(bigint, bigint, integer, integer, boolean)
-to headroom_operator, headroom_dashboard;

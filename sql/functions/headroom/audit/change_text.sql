@@ -24,4 +24,3 @@ begin atomic
         ) as absent
     ) as changes;
 end;
-grant execute on function headroom.change_text(jsonb, jsonb) to headroom_operator, headroom_dashboard;

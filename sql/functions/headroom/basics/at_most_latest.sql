@@ -6,4 +6,3 @@ create or replace function headroom.at_most_latest(p_at timestamptz) returns tim
         when p_at > '9999-12-31T23:59:59.999999Z' then '9999-12-31T23:59:59.999999Z'
         else p_at
     end;
-grant execute on function headroom.at_most_latest(timestamptz) to headroom_operator, headroom_dashboard;

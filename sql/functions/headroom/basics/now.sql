@@ -3,4 +3,3 @@
 create or replace function headroom.now() returns timestamptz
     language sql stable parallel safe
     return pg_catalog.now();
-grant execute on function headroom.now() to headroom_operator, headroom_dashboard;

@@ -3,7 +3,6 @@
 create or replace function headroom.bucket_of(p_user_id uuid) returns smallint
     language sql immutable parallel safe
     return 0::smallint;
-grant execute on function headroom.bucket_of(uuid) to headroom_operator, headroom_dashboard;
 -- This belongs to the same transaction, because a database that has been divided has another body.
 do $$
 begin

@@ -12,4 +12,3 @@ begin
     );
 end
 $$;
-grant execute on function headroom.is_dated_ahead(uuid, text, timestamptz) to headroom_operator, headroom_dashboard;

@@ -17,5 +17,3 @@ begin
     );
 end
 $$;
-grant execute on function headroom.later_messages(uuid, text, date, timestamptz)
-to headroom_operator, headroom_dashboard;

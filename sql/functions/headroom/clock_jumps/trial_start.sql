@@ -11,5 +11,3 @@ create or replace function headroom.trial_start(
             then p_at
         else p_started_at
     end;
-grant execute on function headroom.trial_start(uuid, text, text, timestamptz, timestamptz)
-to headroom_operator, headroom_dashboard;

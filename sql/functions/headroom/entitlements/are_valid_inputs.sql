@@ -11,5 +11,3 @@ create or replace function headroom.are_valid_inputs(
         or p_anchor_day not between 1 and 31 or p_least < 0 or p_greatest_percent > 100
         or p_cycle = 'trial' and coalesce(p_trial_days, 0) not between 1 and 3650
     ) is not true;
-grant execute on function headroom.are_valid_inputs(timestamptz, timestamptz, integer, bigint, integer, text, integer)
-to headroom_operator, headroom_dashboard;

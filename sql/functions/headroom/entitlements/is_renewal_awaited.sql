@@ -12,6 +12,3 @@ create or replace function headroom.is_renewal_awaited(
         and p_renews is distinct from false,
         false
     );
-grant execute on function headroom.is_renewal_awaited(
-    timestamptz, text, text, timestamptz, timestamptz, timestamptz, timestamptz, boolean, interval
-) to headroom_operator, headroom_dashboard;

@@ -95,7 +95,3 @@ begin atomic
         offset 0
     ) as stated;
 end;
-grant execute on function headroom.judged_subscription(
-    timestamptz, text, text, text, text, integer, timestamptz, timestamptz, timestamptz, timestamptz, timestamptz,
-    timestamptz, boolean, timestamptz, timestamptz, interval
-) to headroom_operator, headroom_dashboard;

@@ -17,4 +17,3 @@ begin
     return make_interval(secs => extract(epoch from v_leeway)::double precision);
 end
 $$;
-grant execute on function headroom.renewal_leeway() to headroom_operator, headroom_dashboard;

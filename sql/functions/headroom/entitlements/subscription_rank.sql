@@ -30,5 +30,3 @@ create or replace function headroom.subscription_rank(
             when 'free' then 4 else 2
         end
     ];
-grant execute on function headroom.subscription_rank(text, text, integer, boolean, text, text, timestamptz, timestamptz)
-to headroom_operator, headroom_dashboard;

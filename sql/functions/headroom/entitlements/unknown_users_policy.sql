@@ -14,4 +14,3 @@ begin
     return v_setting;
 end
 $$;
-grant execute on function headroom.unknown_users_policy() to headroom_operator, headroom_dashboard;

@@ -8,4 +8,3 @@ create or replace function headroom.cycle_month(p_at timestamptz, p_anchor_day i
             then date_trunc('month', p_at at time zone 'UTC')::date
         else (date_trunc('month', p_at at time zone 'UTC')::date - interval '1 month')::date
     end;
-grant execute on function headroom.cycle_month(timestamptz, integer) to headroom_operator, headroom_dashboard;

@@ -5,4 +5,3 @@ create or replace function headroom.cycle_start(p_month date, p_anchor_day integ
     return least(
         p_month + p_anchor_day - 1, (p_month + interval '1 month - 1 day')::date
     )::timestamp at time zone 'UTC';
-grant execute on function headroom.cycle_start(date, integer) to headroom_operator, headroom_dashboard;

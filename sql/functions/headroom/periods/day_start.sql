@@ -15,4 +15,3 @@ begin
     end;
 end
 $$;
-grant execute on function headroom.day_start(date, text) to headroom_operator, headroom_dashboard;

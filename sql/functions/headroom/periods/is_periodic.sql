@@ -2,4 +2,3 @@
 create or replace function headroom.is_periodic(p_cycle text) returns boolean
     language sql immutable parallel safe
     return p_cycle in ('monthly', 'weekly', 'daily');
-grant execute on function headroom.is_periodic(text) to headroom_operator, headroom_dashboard;

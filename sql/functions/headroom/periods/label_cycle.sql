@@ -14,4 +14,3 @@ begin
     return case when v_base = headroom.period_label(v_cycle, headroom.label_day(p_label)) then v_cycle end;
 end
 $$;
-grant execute on function headroom.label_cycle(text) to headroom_operator, headroom_dashboard;

@@ -6,4 +6,3 @@ create or replace function headroom.next_period_day(p_cycle text, p_day date) re
         when 'weekly' then p_day + 7
         when 'daily' then p_day + 1
     end;
-grant execute on function headroom.next_period_day(text, date) to headroom_operator, headroom_dashboard;

@@ -32,4 +32,3 @@ begin
     );
 end
 $$;
-grant execute on function headroom.open_day(uuid, text, date, timestamptz) to headroom_operator, headroom_dashboard;

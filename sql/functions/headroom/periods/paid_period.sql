@@ -52,5 +52,3 @@ begin
     ];
 end
 $$;
-grant execute on function headroom.paid_period(text, timestamptz, timestamptz, integer, timestamptz, timestamptz)
-to headroom_operator, headroom_dashboard;

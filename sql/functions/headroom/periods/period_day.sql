@@ -9,5 +9,3 @@ create or replace function headroom.period_day(
         when 'weekly' then date_trunc('week', p_at at time zone p_time_zone)::date
         when 'daily' then (p_at at time zone p_time_zone)::date
     end;
-grant execute on function headroom.period_day(text, timestamptz, integer, text)
-to headroom_operator, headroom_dashboard;

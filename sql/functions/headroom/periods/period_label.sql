@@ -5,4 +5,3 @@ create or replace function headroom.period_label(p_cycle text, p_day date) retur
     return pg_catalog.to_char(p_day::timestamp, case p_cycle
         when 'monthly' then 'YYYY-MM' when 'weekly' then 'IYYY-"W"IW' when 'daily' then 'YYYY-MM-DD'
     end);
-grant execute on function headroom.period_label(text, date) to headroom_operator, headroom_dashboard;

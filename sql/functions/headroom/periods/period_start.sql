@@ -7,4 +7,3 @@ create or replace function headroom.period_start(
     return case p_cycle
         when 'monthly' then headroom.cycle_start(p_day, p_anchor_day) else headroom.day_start(p_day, p_time_zone)
     end;
-grant execute on function headroom.period_start(text, date, integer, text) to headroom_operator, headroom_dashboard;

@@ -54,5 +54,3 @@ begin
     return v_label;
 end
 $$;
-grant execute on function headroom.row_label(uuid, text, text, timestamptz, timestamptz)
-to headroom_operator, headroom_dashboard;

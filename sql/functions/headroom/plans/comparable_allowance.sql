@@ -10,5 +10,3 @@ create or replace function headroom.comparable_allowance(p_cycle text, p_allowan
         when p_cycle = 'weekly' then p_allowance::bigint * 30 / 7
         else p_allowance
     end;
-grant execute on function headroom.comparable_allowance(text, integer, boolean)
-to headroom_operator, headroom_dashboard;

@@ -11,4 +11,3 @@ exception
         return false;
 end
 $$;
-grant execute on function headroom.is_time_zone(text) to headroom_operator, headroom_dashboard;

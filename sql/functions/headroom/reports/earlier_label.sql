@@ -7,4 +7,3 @@ create or replace function headroom.earlier_label(p_label text) returns text
         when p_label like '%.2' then headroom.unnumbered_label(p_label)
         else headroom.unnumbered_label(p_label) || '.' || (split_part(p_label, '.', 2)::integer - 1)
     end;
-grant execute on function headroom.earlier_label(text) to headroom_operator, headroom_dashboard;

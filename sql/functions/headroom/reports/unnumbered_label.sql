@@ -6,4 +6,3 @@ create or replace function headroom.unnumbered_label(p_label text) returns text
         when strpos(p_label, '.') = 0 then p_label
         else regexp_replace(p_label, '^([0-9]{4}-(?:0[1-9]|1[0-2]|W[0-9]{2}))\.([2-9]|[1-9][0-9]{1,2})$', '\1')
     end;
-grant execute on function headroom.unnumbered_label(text) to headroom_operator, headroom_dashboard;

@@ -2,4 +2,3 @@
 create or replace function headroom.reads_every_user() returns boolean
     language sql stable parallel safe
     return pg_catalog.has_table_privilege('public.current_usage', 'SELECT');
-grant execute on function headroom.reads_every_user() to headroom_operator, headroom_dashboard;

@@ -15,4 +15,3 @@ begin
     end if;
 end
 $$;
-grant execute on function headroom.requesting_usage() to headroom_operator, headroom_dashboard;

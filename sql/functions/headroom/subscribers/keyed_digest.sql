@@ -3,4 +3,3 @@
 create or replace function headroom.keyed_digest(p_user_id uuid, p_inner_key bytea, p_outer_key bytea) returns bytea
     language sql immutable parallel safe
     return pg_catalog.sha256(p_outer_key || pg_catalog.sha256(p_inner_key || pg_catalog.uuid_send(p_user_id)));
-grant execute on function headroom.keyed_digest(uuid, bytea, bytea) to headroom_operator, headroom_dashboard;

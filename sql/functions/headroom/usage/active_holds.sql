@@ -13,4 +13,3 @@ begin
         and keys.expires_at > p_at;
 end
 $$;
-grant execute on function headroom.active_holds(uuid, text, timestamptz) to headroom_operator, headroom_dashboard;

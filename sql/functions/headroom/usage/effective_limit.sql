@@ -10,5 +10,3 @@ create or replace function headroom.effective_limit(
         when p_allowance is null then null
         else least(p_allowance::bigint + coalesce(p_granted, 0), 2147483647)::integer
     end;
-grant execute on function headroom.effective_limit(text, integer, integer, integer, integer)
-to headroom_operator, headroom_dashboard;

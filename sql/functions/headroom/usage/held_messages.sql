@@ -9,4 +9,3 @@ create or replace function headroom.held_messages(p_user_id uuid, p_billing_peri
         )
         else 0
     end;
-grant execute on function headroom.held_messages(uuid, text, integer) to headroom_operator, headroom_dashboard;

@@ -11,5 +11,3 @@ create or replace function headroom.fuller_tier(
         )
         else headroom.tier_of(p_taken, p_limit, p_gentle_percent, p_prominent_percent, p_is_enforced)
     end;
-grant execute on function headroom.fuller_tier(bigint, bigint, bigint, bigint, integer, integer, boolean)
-to headroom_operator, headroom_dashboard;

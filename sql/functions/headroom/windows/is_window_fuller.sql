@@ -10,5 +10,3 @@ create or replace function headroom.is_window_fuller(
         when p_window_taken >= p_window_limit or p_limit is null then true
         else p_window_taken * p_limit > p_taken * p_window_limit
     end;
-grant execute on function headroom.is_window_fuller(bigint, bigint, bigint, bigint)
-to headroom_operator, headroom_dashboard;

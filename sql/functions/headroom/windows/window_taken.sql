@@ -10,4 +10,3 @@ begin
     return coalesce(v_window.used::bigint + v_window.held, 0);
 end
 $$;
-grant execute on function headroom.window_taken(uuid, integer, timestamptz) to headroom_operator, headroom_dashboard;
