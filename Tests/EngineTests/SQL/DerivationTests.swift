@@ -153,7 +153,9 @@ struct DerivationTests {
             parameters.appendInt32s(count: questions.count) { Int32(questions[$0].prominent) }
             let result = try connection.query(
                 """
-                select headroom.tier_of(used, nullif("limit", -1), gentle, prominent, ordinal % 2 = 0)
+                select headroom.tier_of(
+                    headroom.taken_percent(used, nullif("limit", -1)), gentle, prominent, ordinal % 2 = 0
+                )
                 from unnest($1::bigint[], $2::bigint[], $3::integer[], $4::integer[])
                     with ordinality as asked (used, "limit", gentle, prominent, ordinal)
                 order by ordinal

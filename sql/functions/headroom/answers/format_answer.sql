@@ -13,25 +13,27 @@ declare
     v_plan headroom.plans;
     v_answer headroom.answer;
     v_has_access constant boolean := p_snapshot.denial_reason is null;
-    v_used constant bigint := p_snapshot.used;
-    v_limit constant bigint := p_snapshot."limit";
-    v_taken constant bigint := v_used + p_snapshot.held;
-    v_window_used constant bigint := p_snapshot.window_used;
-    v_window_limit constant bigint := p_snapshot.window_limit;
-    v_window_taken constant bigint := v_window_used + p_snapshot.window_held;
-    v_remaining constant bigint := case
-        when not v_has_access then 0
-        when v_limit is not null then greatest(v_limit - v_taken, 0)
-    end;
-    v_window_remaining constant bigint := case
-        when not v_has_access then 0 else greatest(v_window_limit - v_window_taken, 0)
-    end;
+    -- A message must fit into each of these allowances: that of the period, and the window. A null limit is unlimited,
+    -- or no window. The reason is that of the first one that is used up, or else of the first that has too few left.
+    v_prefixes constant text[] := array['', 'window_'];
+    v_limits constant bigint[] := array[p_snapshot."limit", p_snapshot.window_limit];
+    v_taken constant bigint[] := array[
+        p_snapshot.used::bigint + p_snapshot.held, p_snapshot.window_used::bigint + p_snapshot.window_held
+    ];
+    -- These are the most messages that each allows once it is renewed, and the instants at which the user can send again
+    -- then; null if access ends before that.
+    v_most bigint[];
+    v_available_at timestamptz[];
+    v_remaining bigint[];
+    v_free bigint;
+    v_percent bigint;
+    v_percent_before bigint;
+    v_is_over boolean := false;
+    v_is_used_up boolean := false;
+    v_reason text;
+    -- It is infinite if one of the allowances that refuse the messages never allows them.
+    v_retry_at timestamptz;
     v_is_trial boolean;
-    v_tier_before text;
-    -- These are the instants at which the user can send again after the reset, and after the end of the window; null if
-    -- access ends before that.
-    v_available_at timestamptz;
-    v_window_available_at timestamptz;
     v_details headroom.subscription_details;
 begin
     select plans.* into v_plan from headroom.plans as plans where plans.plan = p_snapshot.plan;
@@ -39,33 +41,58 @@ begin
         return null;
     end if;
     v_is_trial := v_plan.cycle = 'trial';
-    if (p_snapshot.expires_at <= p_snapshot.resets_at) is not true
-        and p_snapshot.resets_at > p_snapshot.observed_at then
-        v_available_at := p_snapshot.resets_at;
-    end if;
-    if v_has_access and (p_snapshot.expires_at <= p_snapshot.window_ends_at) is not true then
-        v_window_available_at := p_snapshot.window_ends_at;
-    end if;
+    v_most := array[v_plan.allowance, p_snapshot.window_limit];
+    v_available_at := array[
+        case
+            when not v_is_trial and (p_snapshot.expires_at <= p_snapshot.resets_at) is not true
+                and p_snapshot.resets_at > p_snapshot.observed_at
+                then p_snapshot.resets_at
+        end,
+        case
+            when (p_snapshot.expires_at <= p_snapshot.window_ends_at) is not true then p_snapshot.window_ends_at
+        end
+    ];
+    for v_one in reverse cardinality(v_limits) .. 1 loop
+        continue when v_limits[v_one] is null;
+        v_free := v_limits[v_one] - v_taken[v_one];
+        v_remaining[v_one] := case when v_has_access then greatest(v_free, 0) else 0 end;
+        v_percent := greatest(v_percent, headroom.taken_percent(v_taken[v_one], v_limits[v_one]));
+        if p_snapshot.messages > 0 then
+            v_percent_before := greatest(
+                v_percent_before, headroom.taken_percent(v_taken[v_one] - p_snapshot.messages, v_limits[v_one])
+            );
+            v_is_over := v_is_over or v_free < 0;
+        elsif p_messages > v_free then
+            if v_free <= 0 then
+                v_reason := v_prefixes[v_one] || 'limit_reached';
+                v_is_used_up := true;
+            elsif not v_is_used_up then
+                v_reason := v_prefixes[v_one] || 'exceeds_remaining';
+            end if;
+            v_retry_at := greatest(v_retry_at, case
+                when p_messages > v_most[v_one] then 'infinity' else coalesce(v_available_at[v_one], 'infinity')
+            end);
+        end if;
+    end loop;
 
     v_answer."user" := p_user_id;
     v_answer.plan := v_plan.plan;
     v_answer.state := p_snapshot.state;
-    v_answer.tier := case when v_has_access then headroom.fuller_tier(
-        v_taken, v_limit, v_window_taken, v_window_limit, v_plan.gentle_percent, v_plan.prominent_percent,
-        v_plan.enforced
+    v_answer.tier := case when v_has_access then headroom.tier_of(
+        v_percent, v_plan.gentle_percent, v_plan.prominent_percent, v_plan.enforced
     ) else 'blocked' end;
     v_answer.display := case
         when v_answer.tier = 'blocked' then 'blocked'
         when v_is_trial then 'trial'
-        when v_answer.tier = 'silent' and (v_plan.cycle <> 'lifetime' or v_limit is null) then 'hidden'
+        when v_answer.tier = 'silent' and (v_plan.cycle <> 'lifetime' or v_limits[1] is null) then 'hidden'
         else 'compact'
     end;
-    v_answer.used := v_used;
+    v_answer.used := p_snapshot.used;
     v_answer.held := nullif(p_snapshot.held, 0);
-    v_answer."limit" := v_limit;
-    v_answer.remaining := v_remaining;
+    v_answer."limit" := p_snapshot."limit";
+    v_answer.remaining := case when v_has_access then v_remaining[1] else 0 end;
     v_answer.period := p_snapshot.billing_period;
-    if v_has_access and v_limit is not null then
+    if v_has_access and v_limits[1] is not null then
         v_answer.resets := headroom.instant_text(p_snapshot.resets_at);
     end if;
     -- An active subscription that a store renews does not end at expires_at.
@@ -83,51 +110,30 @@ begin
             extract(epoch from p_snapshot.observed_at - p_snapshot.started_at) / 86400
         )::integer));
     end if;
-    v_answer.window_limit := v_window_limit;
-    v_answer.window_used := v_window_used;
-    if v_window_limit is not null then
-        v_answer.window_remaining := v_window_remaining;
-    end if;
+    v_answer.window_limit := p_snapshot.window_limit;
+    v_answer.window_used := p_snapshot.window_used;
+    v_answer.window_remaining := v_remaining[2];
     if v_has_access then
         v_answer.window_resets := headroom.instant_text(p_snapshot.window_ends_at);
     end if;
 
     if p_snapshot.messages > 0 then
-        v_tier_before := headroom.fuller_tier(
-            v_taken - p_snapshot.messages, v_limit, v_window_taken - p_snapshot.messages, v_window_limit,
-            v_plan.gentle_percent, v_plan.prominent_percent, v_plan.enforced
-        );
-        v_answer.crossed := nullif(v_answer.tier, v_tier_before);
-        v_answer.shadow := nullif(coalesce(v_taken > v_limit or v_window_taken > v_window_limit, false), false);
+        v_answer.crossed := nullif(v_answer.tier, headroom.tier_of(
+            v_percent_before, v_plan.gentle_percent, v_plan.prominent_percent, v_plan.enforced
+        ));
+        v_answer.shadow := nullif(v_is_over, false);
     elsif not v_has_access then
         v_answer.reason := p_snapshot.denial_reason;
-    elsif v_plan.enforced then
-        -- A request that only reads has a reason only if the user has no access.
-        v_answer.reason := case
-            when v_plan.cycle = 'lifetime' and v_limit = 0 then 'no_subscription'
-            when p_messages = 0 then null
-            when v_taken >= v_limit then case when v_is_trial then 'trial_limit_reached' else 'limit_reached' end
-            when v_window_taken >= v_window_limit then 'window_limit_reached'
-            when v_taken + p_messages > v_limit then 'exceeds_remaining'
-            else 'window_exceeds_remaining'
-        end;
+    elsif v_plan.enforced and v_plan.cycle = 'lifetime' and v_limits[1] = 0 then
+        v_answer.reason := 'no_subscription';
+    -- A request that only reads has a reason only if the user has no access.
+    elsif v_plan.enforced and p_messages > 0 then
+        v_answer.reason := case when v_is_trial and v_reason = 'limit_reached' then 'trial_' else '' end || v_reason;
+        v_answer.retry_after := ceil(extract(epoch from nullif(v_retry_at, 'infinity') - p_snapshot.observed_at));
     end if;
     v_answer.status := case
         when p_messages = 0 then 'OK' when v_answer.reason is null then 'ALLOWED' else 'BLOCKED'
     end;
-    if v_answer.reason in ('limit_reached', 'exceeds_remaining', 'window_limit_reached', 'window_exceeds_remaining')
-    then
-        -- It is null if one of the two that refuse the messages never allows them.
-        v_answer.retry_after := ceil(extract(epoch from case
-            when v_taken + p_messages <= v_limit or v_limit is null
-                then case when p_messages <= v_window_limit then v_window_available_at end
-            when v_is_trial or p_messages > v_plan.allowance then null
-            when v_window_taken + p_messages <= v_window_limit or v_window_limit is null then v_available_at
-            when p_messages > v_window_limit or v_window_available_at is null or v_available_at is null then null
-            else greatest(v_available_at, v_window_available_at)
-        end - p_snapshot.observed_at));
-    end if;
-
     v_answer.previous_plan := p_snapshot.previous_plan;
     v_details := headroom.subscription_details(
         p_user_id, p_snapshot.state, p_snapshot.plan, p_snapshot.expires_at, p_snapshot.renews

@@ -25,8 +25,8 @@ begin
             select
                 usage.user_id, usage.billing_period, usage.plan, usage.resets_at,
                 headroom.tier_of(
-                    usage.used::bigint + usage.held, usage."limit", plans.gentle_percent, plans.prominent_percent,
-                    plans.enforced
+                    headroom.taken_percent(usage.used::bigint + usage.held, usage."limit"), plans.gentle_percent,
+                    plans.prominent_percent, plans.enforced
                 ) as tier,
                 usage.state, usage.used, usage.held, usage."limit"
             from headroom.usage_rows as usage

@@ -21,17 +21,25 @@ with counted as (
         on usage.bucket = derived.bucket and usage.user_id = derived.user_id
             and usage.billing_period = derived.billing_period
     order by null::boolean
+),
+filled as (
+    select
+        counted.*, greatest(
+            headroom.taken_percent(counted.used::bigint + counted.held, counted."limit"),
+            headroom.taken_percent(counted.window_taken, counted.window_messages)
+        ) as percent
+    from counted
+    order by null::boolean
 )
 select
-    counted.bucket, counted.user_id, counted.has_subscription, counted.cycle, counted.billing_period, counted.plan,
-    counted.state, counted.denial_reason, counted.used, counted.held, counted."limit",
+    filled.bucket, filled.user_id, filled.has_subscription, filled.cycle, filled.billing_period, filled.plan,
+    filled.state, filled.denial_reason, filled.used, filled.held, filled."limit",
     case
-        when counted.denial_reason is not null then 'blocked'
-        when counted.plan is not null then headroom.fuller_tier(
-            counted.used::bigint + counted.held, counted."limit", counted.window_taken, counted.window_messages,
-            counted.gentle_percent, counted.prominent_percent, counted.enforced
+        when filled.denial_reason is not null then 'blocked'
+        when filled.plan is not null then headroom.tier_of(
+            filled.percent, filled.gentle_percent, filled.prominent_percent, filled.enforced
         )
     end as tier,
-    counted.started_at, counted.resets_at, counted.expires_at, counted.updated_at, counted.enforced
-from counted
+    filled.started_at, filled.resets_at, filled.expires_at, filled.updated_at, filled.enforced
+from filled
 order by null::boolean;

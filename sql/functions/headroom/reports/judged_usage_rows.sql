@@ -171,13 +171,12 @@ select
             where subscription.bucket = usage.bucket and subscription.user_id = usage.user_id
         )
     end as standing,
-    case
-        when usage.window_limit is null then null
+    headroom.taken_percent(usage.message_count::bigint + usage.held, usage."limit") as percent,
+    headroom.taken_percent(case
         when usage.window_ends_at > (select constants.now from constants)
             then usage.window_count::bigint + usage.window_held
         else 0
-    end as window_taken,
-    usage.window_limit
+    end, usage.window_limit) as window_percent
 from public.message_usage as usage
 left join headroom.plans as plans on plans.plan = usage.plan
 order by null::boolean;

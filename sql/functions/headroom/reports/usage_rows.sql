@@ -33,25 +33,26 @@ select
         else usage."limit"
     end as "limit",
     case
-        when usage.standing = 'usable' and usage.window_limit is not null then headroom.fuller_tier(
-            usage.message_count::bigint + usage.held, usage."limit", usage.window_taken, usage.window_limit,
-            usage.gentle_percent, usage.prominent_percent, usage.enforced
-        )
         -- These are nearly all rows. PostgreSQL inlines headroom.tier_of only with such simple arguments, and a call
         -- per row would take most of the time of a report.
-        when (usage.standing = 'usable' or usage.standing = 'over') and usage.held = 0 then headroom.tier_of(
-            usage.message_count::bigint, usage."limit", usage.gentle_percent, usage.prominent_percent, usage.enforced
-        )
+        when usage.standing = 'usable' and (usage.held = 0 or usage.window_percent is not null)
+            or usage.standing = 'over' and usage.held = 0
+            then headroom.tier_of(
+                greatest(usage.percent, case when usage.standing = 'usable' then usage.window_percent end),
+                usage.gentle_percent, usage.prominent_percent, usage.enforced
+            )
         when usage.standing in ('ended_trial', 'denied') or derived.denial_reason is not null then 'blocked'
         when derived.plan is not null then derived.tier
         else headroom.tier_of(
-            usage.message_count::bigint + headroom.held_messages(usage.user_id, usage.billing_period, usage.held),
-            case usage.standing
-                when 'edited' then headroom.effective_limit(
-                    usage.plan, usage.plan_limit, usage."limit", usage.granted, usage.allowance
-                )
-                else usage."limit"
-            end,
+            headroom.taken_percent(
+                usage.message_count::bigint + headroom.held_messages(usage.user_id, usage.billing_period, usage.held),
+                case usage.standing
+                    when 'edited' then headroom.effective_limit(
+                        usage.plan, usage.plan_limit, usage."limit", usage.granted, usage.allowance
+                    )
+                    else usage."limit"
+                end
+            ),
             usage.gentle_percent, usage.prominent_percent, usage.enforced
         )
     end as tier,
