@@ -1,8 +1,7 @@
 -- Sets owners, and rights that concern all objects. It is applied before rights_on_message_usage.sql, if anything was
 -- applied.
 --
--- The file of a table, view or function grants the other rights on it. Functions that the views in public call need no
--- grant.
+-- The file of a table or of a view in the schema grants the other rights on it.
 
 -- All objects of the schema belong to headroom_owner, and so do the views in public. The file of each function in
 -- public names its owner, because applications have functions there, too. An adopted message_usage keeps its owner.
@@ -82,6 +81,28 @@ begin
     end loop;
     grant usage on schema headroom to headroom_service, headroom_operator, headroom_dashboard;
     execute format('grant execute on function %s to headroom_operator, headroom_dashboard', v_called);
+    execute format('grant select on %s to headroom_service, headroom_operator, headroom_dashboard', v_views);
+    execute format('grant execute on function %s to headroom_operator', v_functions);
+    -- These are for the commands of operators, and what triggers, checks and functions in PL/pgSQL call in their role.
+    grant execute on function
+        headroom.actor, headroom.begin_import, headroom.canonical_language, headroom.check_plan,
+        headroom.check_store_name, headroom.create_token, headroom.import_batch, headroom.instant_text,
+        headroom.is_instant, headroom.link_customer, headroom.lock_and_read_customer, headroom.map_entitlement,
+        headroom.map_product, headroom.prune_billing_events, headroom.prune_keys, headroom.prune_notifications,
+        headroom.record_refused_event, headroom.replay_notifications, headroom.restore_words,
+        headroom.revoke_token, headroom.token_problem, headroom.unmap_entitlement, headroom.unmap_product,
+        headroom.write_customer
+    to headroom_operator;
+    grant execute on function
+        headroom.current_snapshot, headroom.label_day, headroom.period_after, headroom.sortable_label,
+        headroom.user_id
+    to headroom_operator, headroom_dashboard;
+    -- End users count for themselves, and read their own rows.
+    grant execute on function
+        headroom.requesting_period, headroom.requesting_user,
+        public.increment_and_check_usage(uuid, integer), public.increment_and_check_usage(uuid, text, integer)
+    to headroom_user;
+    grant select on public.monthly_usage to headroom_user;
     -- The service may execute everything. A trigger calls its function without this right.
     execute format('grant execute on function %s, %s to headroom_service', v_functions, (
         select string_agg(oid::regprocedure::text, ', ') from pg_proc

@@ -7,4 +7,3 @@ from headroom.audit_log as audit
 where audit.bucket = headroom.bucket_of(audit.user_id) and audit.user_id is not null;
 comment on view public.audit_trail is
     'The changes to a user, with actor and reason: select * from audit_trail where user_id = … order by at, id.';
-grant select on public.audit_trail to headroom_service, headroom_dashboard, headroom_operator;

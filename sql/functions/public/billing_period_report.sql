@@ -23,4 +23,3 @@ group by periods.billing_period;
 comment on view public.billing_period_report is
     'A row per billing period, and "open" for all that are open now: users with usage, their messages, and how many '
     'are in which tier. A month or week has the periods with a number, such as 2026-03.2, too, and each user once.';
-grant select on public.billing_period_report to headroom_service, headroom_dashboard, headroom_operator;

@@ -46,4 +46,3 @@ from headroom.current_periods as usage;
 comment on view public.current_usage is
     'A row per user, true at once after a change of plan: the period that counts now, with the fields of the answer to '
     'CHECK. tier is blocked, and status BLOCKED, if the next message would be refused.';
-grant select on public.current_usage to headroom_service, headroom_dashboard, headroom_operator;

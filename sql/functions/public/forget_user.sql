@@ -80,5 +80,4 @@ begin
     return v_rows;
 end
 $$;
-grant execute on function public.forget_user(uuid) to headroom_operator;
 alter function public.forget_user(uuid) owner to headroom_owner;

@@ -14,5 +14,4 @@ begin
     );
 end
 $$;
-grant execute on function public.grant_messages(uuid, integer, text, text) to headroom_operator;
 alter function public.grant_messages(uuid, integer, text, text) owner to headroom_owner;

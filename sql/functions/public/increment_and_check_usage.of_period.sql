@@ -9,5 +9,4 @@ begin
     return headroom.count_in_period(p_user_id, p_billing_period, p_limit);
 end
 $$;
-grant execute on function public.increment_and_check_usage(uuid, text, integer) to headroom_operator, headroom_user;
 alter function public.increment_and_check_usage(uuid, text, integer) owner to headroom_owner;

@@ -18,5 +18,4 @@ begin
     return headroom.format_answer(p_user_id, v_snapshot, p_messages);
 end
 $$;
-grant execute on function public.increment_and_check_usage(uuid, integer) to headroom_operator, headroom_user;
 alter function public.increment_and_check_usage(uuid, integer) owner to headroom_owner;

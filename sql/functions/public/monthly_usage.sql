@@ -11,4 +11,3 @@ comment on view public.monthly_usage is
     'A row per user and billing period; end users see their own. The period that counts for the user now is shown as '
     'it would be answered, the others as of their last message; "limit" null is unlimited; is_open is true for the '
     'period that counts now; a trial that is over is not open.';
-grant select on public.monthly_usage to headroom_service, headroom_dashboard, headroom_operator, headroom_user;

@@ -57,5 +57,4 @@ begin
     return v_rows;
 end
 $$;
-grant execute on function public.reset_billing_period(text) to headroom_operator;
 alter function public.reset_billing_period(text) owner to headroom_owner;

@@ -65,5 +65,4 @@ begin
     );
 end
 $$;
-grant execute on function public.reset_usage(uuid, text) to headroom_operator;
 alter function public.reset_usage(uuid, text) owner to headroom_owner;

@@ -92,7 +92,5 @@ begin
     return headroom.format_answer(p_user_id, headroom.read_usage_snapshot(p_user_id, 'deny'), 0);
 end
 $$;
-grant execute on function public.set_plan(uuid, text, text, timestamptz, timestamptz, timestamptz, integer)
-to headroom_operator;
 alter function public.set_plan(uuid, text, text, timestamptz, timestamptz, timestamptz, integer)
 owner to headroom_owner;

@@ -20,4 +20,3 @@ exception
         return null;
 end
 $$;
-grant execute on function headroom.current_snapshot(uuid, text) to headroom_operator, headroom_dashboard;

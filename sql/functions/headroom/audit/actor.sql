@@ -10,4 +10,3 @@ create or replace function headroom.actor() returns text
         nullif(pg_catalog.current_setting('role', true), 'none'),
         session_user::text
     );
-grant execute on function headroom.actor() to headroom_operator;

@@ -2,4 +2,3 @@
 create or replace function headroom.instant_text(p_at timestamptz) returns text
     language sql stable parallel safe
     return pg_catalog.to_char(p_at at time zone 'UTC', 'YYYY-MM-DD"T"HH24:MI:SS"Z"');
-grant execute on function headroom.instant_text(timestamptz) to headroom_operator;

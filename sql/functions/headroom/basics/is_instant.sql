@@ -3,4 +3,3 @@
 create or replace function headroom.is_instant(p_at timestamptz) returns boolean
     language sql immutable parallel safe
     return p_at is null or (p_at >= '2000-01-01T00:00:00Z' and p_at < '10000-01-01T00:00:00Z');
-grant execute on function headroom.is_instant(timestamptz) to headroom_operator;

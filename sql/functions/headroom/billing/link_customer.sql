@@ -65,4 +65,3 @@ begin
     return v_event_id;
 end
 $$;
-grant execute on function headroom.link_customer(text, text, uuid) to headroom_operator;

@@ -126,5 +126,3 @@ begin
     );
 end
 $$;
-grant execute on function headroom.lock_and_read_customer(text, text, boolean, text[], uuid[], text[], text[])
-to headroom_operator;

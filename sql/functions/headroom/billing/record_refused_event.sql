@@ -57,4 +57,3 @@ begin
     return headroom.billing_answer('failed', v_user_id, p_event ->> 'problem', null);
 end
 $$;
-grant execute on function headroom.record_refused_event(jsonb, text[], boolean) to headroom_operator;

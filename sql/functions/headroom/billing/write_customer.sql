@@ -113,4 +113,3 @@ begin
     return v_answer;
 end
 $$;
-grant execute on function headroom.write_customer(jsonb) to headroom_operator;

@@ -14,4 +14,3 @@ begin
     where one.digest = p_digest and one.adds = p_adds;
 end
 $$;
-grant execute on function headroom.begin_import(bytea, boolean, text, bigint) to headroom_operator;

@@ -82,5 +82,3 @@ begin
     end if;
 end
 $$;
-grant execute on function headroom.import_batch(bytea, boolean, bigint, bigint, headroom.import_row[], boolean)
-to headroom_operator;

@@ -27,4 +27,3 @@ begin
     return v_count;
 end
 $$;
-grant execute on function headroom.prune_billing_events(interval, integer) to headroom_operator;

@@ -42,4 +42,3 @@ begin
     return v_count;
 end
 $$;
-grant execute on function headroom.prune_keys(interval, integer) to headroom_operator;

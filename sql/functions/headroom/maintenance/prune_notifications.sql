@@ -26,4 +26,3 @@ begin
     return v_count;
 end
 $$;
-grant execute on function headroom.prune_notifications(interval, integer) to headroom_operator;

@@ -14,4 +14,3 @@ begin
     end if;
 end
 $$;
-grant execute on function headroom.check_store_name(text, text, text) to headroom_operator;

@@ -29,4 +29,3 @@ begin
     );
 end
 $$;
-grant execute on function headroom.map_entitlement(text, text, text, text, text) to headroom_operator;

@@ -38,4 +38,3 @@ begin
     );
 end
 $$;
-grant execute on function headroom.map_product(text, text, text, text, text, integer, integer) to headroom_operator;

@@ -8,4 +8,3 @@ begin
     return found;
 end
 $$;
-grant execute on function headroom.unmap_product(text, text) to headroom_operator;

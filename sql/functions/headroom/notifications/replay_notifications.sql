@@ -11,4 +11,3 @@ begin
     returning notifications.id;
 end
 $$;
-grant execute on function headroom.replay_notifications(uuid[]) to headroom_operator;

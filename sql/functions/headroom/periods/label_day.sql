@@ -15,4 +15,3 @@ create or replace function headroom.label_day(p_label text) returns date
             then make_date(left(p_label, 4)::integer, substr(p_label, 6, 2)::integer, 1)
                 + right(p_label, 2)::integer - 1
     end;
-grant execute on function headroom.label_day(text) to headroom_operator, headroom_dashboard;

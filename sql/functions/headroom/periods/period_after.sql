@@ -13,5 +13,3 @@ create or replace function headroom.period_after(
             ) at time zone 'UTC') + (p_origin at time zone 'UTC')::time
         ) at time zone 'UTC'
     end;
-grant execute on function headroom.period_after(text, timestamptz, integer, integer)
-to headroom_operator, headroom_dashboard;

@@ -6,4 +6,3 @@ create or replace function headroom.sortable_label(p_label text) returns text
         when headroom.unnumbered_label(p_label) = p_label then p_label
         else headroom.unnumbered_label(p_label) || '.' || lpad(split_part(p_label, '.', 2), 3, '0')
     end;
-grant execute on function headroom.sortable_label(text) to headroom_operator, headroom_dashboard;

@@ -9,4 +9,3 @@ begin
     end if;
 end
 $$;
-grant execute on function headroom.check_plan(text) to headroom_operator;

@@ -28,4 +28,3 @@ begin
     return v_period;
 end
 $$;
-grant execute on function headroom.requesting_period() to headroom_user;

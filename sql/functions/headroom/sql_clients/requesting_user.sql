@@ -25,4 +25,3 @@ begin
     end;
 end
 $$;
-grant execute on function headroom.requesting_user() to headroom_user;

@@ -17,4 +17,3 @@ begin
     return v_id;
 end
 $$;
-grant execute on function headroom.create_token(text, text[], bytea, timestamptz) to headroom_operator;

@@ -13,4 +13,3 @@ begin
     return v_name;
 end
 $$;
-grant execute on function headroom.revoke_token(bigint) to headroom_operator;

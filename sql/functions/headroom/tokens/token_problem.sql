@@ -16,4 +16,3 @@ create or replace function headroom.token_problem(
         when not headroom.is_instant(p_expires_at)
             then 'expires_at is not in the years 2000 to 9999'
     end;
-grant execute on function headroom.token_problem(text, text[], bytea, timestamptz) to headroom_operator;

@@ -28,4 +28,3 @@ begin
     return encode(v_hash, 'hex')::uuid;
 end
 $$;
-grant execute on function headroom.user_id(text) to headroom_operator, headroom_dashboard;

@@ -24,4 +24,3 @@ create or replace function headroom.canonical_language(p_tag text) returns text
                 ) as subtag
             )
     end;
-grant execute on function headroom.canonical_language(text) to headroom_operator;

@@ -27,4 +27,3 @@ begin
     return v_restored;
 end
 $$;
-grant execute on function headroom.restore_words(text) to headroom_operator;
