@@ -93,9 +93,7 @@ begin
         headroom.revoke_token, headroom.token_problem, headroom.unmap_entitlement, headroom.unmap_product,
         headroom.write_customer
     to headroom_operator;
-    grant execute on function
-        headroom.current_snapshot, headroom.label_day, headroom.period_after, headroom.sortable_label,
-        headroom.user_id
+    grant execute on function headroom.label_day, headroom.period_after, headroom.sortable_label, headroom.user_id
     to headroom_operator, headroom_dashboard;
     -- End users count for themselves, and read their own rows.
     grant execute on function

@@ -45,7 +45,6 @@ struct RightsTests {
         Right("select * from headroom.current_periods"),
         Right("select * from headroom.judged_usage_rows"),
         Right("select * from headroom.derived_usage"),
-        Right("select headroom.current_snapshot('\(user(1))', null)", .service, .operator, .dashboard),
         Right("select headroom.current_answer('\(user(1))')", .service, .operator, .dashboard),
     ]
 

@@ -86,7 +86,7 @@ class Reports(StatementCase):
         )
         calls = (
             "select coalesce(sum(calls), 0) from pg_stat_xact_user_functions"
-            " where schemaname = 'headroom' and funcname = 'current_snapshot'"
+            " where schemaname = 'headroom' and funcname = 'current_answer'"
         )
         # Of one shard, and in the session that executes the functions of its rows.
         server, bucket = self.servers()[0]

@@ -289,7 +289,7 @@ class Supabase(Case):
                 f"select reset_usage('{USERS[0]}')", "select reset_billing_period('trial')", f"select set_plan('{USERS[0]}', 'pro')",
                 f"select grant_messages('{USERS[0]}', 5)", f"select forget_user('{USERS[0]}')", "select headroom.write_customer('{}')",
                 "select * from current_usage", "select * from billing_period_report", "select * from audit_trail",
-                "select headroom.current_snapshot('00000000-0000-0000-0000-000000000001', null)",
+                "select headroom.current_answer('00000000-0000-0000-0000-000000000001')",
                 "select * from headroom.plans", "truncate message_usage", f"insert into message_usage values ('{USERS[3]}', 'trial')",
             ]:  # fmt: skip
                 with self.subTest(role=role, statement=statement):

@@ -1,16 +1,22 @@
--- Returns the fields of the answer that CHECK would give now; null if a row of the user has an invalid value. Views
--- call it, because their readers may not read the tables.
+-- Returns the fields of the answer that CHECK would give now. Views call it, because their readers may not read the
+-- tables. It is null if a row of the user has an invalid value, so that a report of all users does not fail.
 create or replace function headroom.current_answer(p_user_id uuid) returns headroom.answer
     language plpgsql stable security definer set search_path = pg_catalog, pg_temp
 as $$
 declare
-    v_snapshot constant headroom.usage_snapshot := headroom.current_snapshot(p_user_id, null);
-    v_is_refused constant boolean := not headroom.may_send(v_snapshot, 1);
+    v_snapshot headroom.usage_snapshot;
+    v_is_refused boolean;
     v_answer headroom.answer;
 begin
-    if v_snapshot.plan is null then
-        return null;
-    end if;
+    begin
+        v_snapshot := headroom.read_usage_snapshot(p_user_id, headroom.unknown_users_policy());
+    exception
+        -- HR006 is an invalid row (headroom.raise_invalid_row); raise_exception, that users without a subscription have
+        -- no plan; invalid_parameter_value, that PostgreSQL does not know the plan's time zone any more.
+        when sqlstate 'HR006' or raise_exception or invalid_parameter_value then
+            return null;
+    end;
+    v_is_refused := not headroom.may_send(v_snapshot, 1);
     -- headroom.format_answer takes an answer about messages that were not counted for a refusal.
     v_answer := headroom.format_answer(p_user_id, v_snapshot, v_is_refused::integer);
     if not v_is_refused then

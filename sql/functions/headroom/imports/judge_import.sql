@@ -20,9 +20,9 @@ as $$
 declare
     v_now constant timestamptz := headroom.now();
     v_users constant uuid[] := array(select given.user_id from unnest(p_rows) as given);
-    -- These are the users with a plan that stays, and those with one that the first message began.
-    v_set uuid[];
-    v_begun uuid[];
+    -- These say for each user whether a plan stays, and whether the first message began one.
+    v_is_set boolean[];
+    v_is_begun boolean[];
     v_anchor_days integer[];
     -- These are the users whose plan does not follow from the row, and what they may send.
     v_others uuid[];
@@ -30,28 +30,20 @@ declare
     -- These are the periods that will be open, and those of the rows.
     v_open text[];
     v_periods text[];
-    -- These are places of rows.
-    v_imported bigint[];
-    v_used bigint[];
+    v_is_imported boolean[];
+    v_is_used boolean[];
 begin
-    v_set := array(
-        select request.user_id from unnest(v_users) as request (user_id)
-        cross join lateral (
-            select true as is_found from headroom.subscriptions as subscription
-            where subscription.bucket = p_bucket and subscription.user_id = request.user_id
-                and subscription.original_transaction_id <> 'first message'
-            limit 1
-        ) as found
-    );
-    v_begun := array(
-        select request.user_id from unnest(v_users) as request (user_id)
-        cross join lateral (
-            select true as is_found from headroom.subscriptions as subscription
-            where subscription.bucket = p_bucket and subscription.user_id = request.user_id
-                and subscription.original_transaction_id = 'first message'
-            limit 1
-        ) as found
-    );
+    select
+        array_agg(found.is_set order by request.place), array_agg(found.is_begun order by request.place)
+    into v_is_set, v_is_begun
+    from unnest(v_users) with ordinality as request (user_id, place)
+    cross join lateral (
+        select
+            coalesce(bool_or(subscription.original_transaction_id <> 'first message'), false) as is_set,
+            coalesce(bool_or(subscription.original_transaction_id = 'first message'), false) as is_begun
+        from headroom.subscriptions as subscription
+        where subscription.bucket = p_bucket and subscription.user_id = request.user_id
+    ) as found;
     v_anchor_days := array(
         select found.anchor_day from unnest(v_users) with ordinality as request (user_id, place)
         left join lateral (
@@ -63,7 +55,7 @@ begin
     );
     v_others := array(
         select given.user_id from unnest(p_rows) with ordinality as given
-        where given.plan is null or v_set[width_bucket(given.user_id, v_set)] is not distinct from given.user_id
+        where given.plan is null or v_is_set[given.ordinality]
         order by given.ordinality
     );
     if v_others <> '{}' then
@@ -83,28 +75,28 @@ begin
             )
         end
         from unnest(p_rows) with ordinality as given
-        left join headroom.plans as plans
-            on plans.plan = given.plan
-                and v_set[width_bucket(given.user_id, v_set)] is distinct from given.user_id
+        left join headroom.plans as plans on plans.plan = given.plan and not v_is_set[given.ordinality]
         order by given.ordinality
     );
     v_periods := array(
         select coalesce(given.billing_period, v_open[given.ordinality]) from unnest(p_rows) with ordinality as given
         order by given.ordinality
     );
-    v_imported := array(
-        select request.place from unnest(v_users, v_periods) with ordinality as request (user_id, billing_period, place)
-        cross join lateral (
+    v_is_imported := array(
+        select found.is_found is not null
+        from unnest(v_users, v_periods) with ordinality as request (user_id, billing_period, place)
+        left join lateral (
             select true as is_found from headroom.audit_log as entry
             where entry.bucket = p_bucket and entry.user_id = request.user_id and entry.action = 'import'
                 and entry.billing_period = request.billing_period
             limit 1
-        ) as found
+        ) as found on true
         order by request.place
     );
-    v_used := array(
-        select request.place from unnest(v_users, v_periods) with ordinality as request (user_id, billing_period, place)
-        cross join lateral (
+    v_is_used := array(
+        select found.is_found is not null
+        from unnest(v_users, v_periods) with ordinality as request (user_id, billing_period, place)
+        left join lateral (
             select true as is_found from public.message_usage as usage
             where usage.bucket = p_bucket and usage.user_id = request.user_id
                 and usage.billing_period = request.billing_period
@@ -113,7 +105,7 @@ begin
                     usage.granted, usage.plan, usage.plan_limit, usage."limit", usage.window_ends_at
                 )
             limit 1
-        ) as found
+        ) as found on true
         order by request.place
     );
     return query
@@ -132,11 +124,8 @@ begin
             and judged.plan is distinct from (v_entitlements[width_bucket(judged.user_id, v_others)]).plan
     from (
         select
-            given.*,
-            v_imported[width_bucket(given.ordinality, v_imported)] is not distinct from given.ordinality
-                as is_imported,
-            given.plan is not null and v_set[width_bucket(given.user_id, v_set)] is distinct from given.user_id
-                as sets_plan,
+            given.*, v_is_imported[given.ordinality] as is_imported,
+            given.plan is not null and not v_is_set[given.ordinality] as sets_plan,
             case
                 -- 2026-03.10 is later than 2026-03.9.
                 when (
@@ -149,9 +138,7 @@ begin
                 )
                 else false
             end as is_later,
-            v_used[width_bucket(given.ordinality, v_used)] is not distinct from given.ordinality
-            or given.plan is not null
-            and v_begun[width_bucket(given.user_id, v_begun)] is not distinct from given.user_id as is_counted
+            v_is_used[given.ordinality] or given.plan is not null and v_is_begun[given.ordinality] as is_counted
         from unnest(p_rows) with ordinality as given
     ) as judged
     order by judged.ordinality;

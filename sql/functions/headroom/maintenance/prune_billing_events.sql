@@ -12,17 +12,14 @@ begin
     if p_keep is null or p_keep < interval '30 days' then
         raise exception 'events are kept for at least 30 days' using errcode = 'invalid_parameter_value';
     end if;
-    with old_events as (
-        select events.source, events.id
-        from headroom.billing_events as events
-        where events.payload is not null and events.received_at < headroom.now() - p_keep
-        order by events.received_at
+    update headroom.billing_events as events set payload = null
+    where events.ctid = any(array(
+        select old.ctid from headroom.billing_events as old
+        where old.payload is not null and old.received_at < headroom.now() - p_keep
+        order by old.received_at
         limit p_limit
         for update skip locked
-    )
-    update headroom.billing_events as events set payload = null
-    from old_events
-    where events.source = old_events.source and events.id = old_events.id;
+    ));
     get diagnostics v_count = row_count;
     return v_count;
 end

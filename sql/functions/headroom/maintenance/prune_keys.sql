@@ -14,15 +14,13 @@ begin
             using errcode = 'invalid_parameter_value';
     end if;
     if not headroom.is_distributed() then
-        with old_keys as materialized (
-            select keys.ctid as row_id
-            from headroom.message_keys as keys
-            where keys.created_at < v_before
+        delete from headroom.message_keys as keys
+        where keys.ctid = any(array(
+            select old.ctid from headroom.message_keys as old
+            where old.created_at < v_before
             limit p_limit
             for update skip locked
-        )
-        delete from headroom.message_keys as keys
-        where keys.ctid = any(array(select row_id from old_keys));
+        ));
         get diagnostics v_count = row_count;
         return v_count;
     end if;

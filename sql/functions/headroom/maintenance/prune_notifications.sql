@@ -11,17 +11,14 @@ begin
     if p_keep is null or p_keep < interval '7 days' then
         raise exception 'notifications are kept for at least 7 days' using errcode = 'invalid_parameter_value';
     end if;
-    with old_notifications as (
-        select notifications.id
-        from headroom.notifications as notifications
-        where notifications.period_ends_at < headroom.now() - p_keep
-        order by notifications.period_ends_at
+    delete from headroom.notifications as notifications
+    where notifications.id = any(array(
+        select old.id from headroom.notifications as old
+        where old.period_ends_at < headroom.now() - p_keep
+        order by old.period_ends_at
         limit p_limit
         for update skip locked
-    )
-    delete from headroom.notifications as notifications
-    using old_notifications
-    where notifications.id = old_notifications.id;
+    ));
     get diagnostics v_count = row_count;
     return v_count;
 end
