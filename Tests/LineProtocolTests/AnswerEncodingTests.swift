@@ -233,7 +233,7 @@ struct AnswerEncodingTests {
     }
 
     @Test("USAGE has more fields than a message, those that are declared as only of USAGE")
-    func details() throws {
+    func fieldsOfUsage() throws {
         var snapshot = Example.paid(used: 640, state: .gracePeriod)
         snapshot.expiresAt = Example.december
         snapshot.renewsAt = Example.december
