@@ -55,9 +55,10 @@ inputs as (
         ) over same_user as spent_messages,
         subscription.original_transaction_id as transaction_id, plans.plan, plans.cycle,
         plans.allowance, plans.enforced, plans.trial_days,
-        subscription.started_at, subscription.expires_at, subscription.grace_until, subscription.billing_issue_at,
-        subscription.unsubscribed_at, subscription.revoked_at, subscription.renews, subscription.period_started_at,
-        subscription.period_ends_at, subscription.period_day,
+        subscription.started_at as subscribed_at, subscription.expires_at, subscription.grace_until,
+        subscription.billing_issue_at, subscription.unsubscribed_at, subscription.revoked_at,
+        subscription.renews as is_renewed, subscription.period_started_at, subscription.period_ends_at,
+        subscription.period_day,
         coalesce(
             least(subscriber.trial_started_at, subscriber.store_trial_started_at),
             min(spent.trial_started_at) filter (
@@ -107,20 +108,15 @@ inputs as (
     order by null::boolean
 ),
 judged as (
-    select
-        inputs.bucket, inputs.user_id, inputs.newest_period, inputs.may_have_window, inputs.now, inputs.anchor_day,
-        inputs.spent_messages, inputs.transaction_id, inputs.plan, inputs.cycle, inputs.allowance, inputs.enforced,
-        inputs.period_started_at, inputs.period_ends_at, inputs.period_day, inputs.expires_at as paid_until,
-        judgement.started_at, judgement.ends_at, judgement.state, judgement.denial_reason,
-        judgement.counts_at, max(judgement.bought_until) over same_user as bought_until
+    select inputs.*, judgement.*, max(judgement.bought_until) over same_user as last_bought_until
     from inputs
     left join lateral headroom.judged_subscription(
         inputs.now, inputs.policy, inputs.transaction_id, inputs.plan, inputs.cycle, inputs.trial_days,
         headroom.trial_start(
-            inputs.user_id, inputs.transaction_id, inputs.plan, inputs.started_at, inputs.now
+            inputs.user_id, inputs.transaction_id, inputs.plan, inputs.subscribed_at, inputs.now
         ),
         inputs.expires_at, inputs.grace_until, inputs.billing_issue_at, inputs.unsubscribed_at, inputs.revoked_at,
-        inputs.renews, inputs.trial_started_at, inputs.trial_ends_at, inputs.leeway
+        inputs.is_renewed, inputs.trial_started_at, inputs.trial_ends_at, inputs.leeway
     ) as judgement on true
     window same_user as (partition by inputs.bucket, inputs.user_id)
 ),
@@ -134,7 +130,7 @@ ranked as (
                 judged.plan is not null,
                 headroom.subscription_rank(
                     judged.plan, judged.cycle, judged.allowance, judged.enforced, judged.state, judged.denial_reason,
-                    judged.started_at, judged.bought_until
+                    judged.started_at, judged.last_bought_until
                 ),
                 coalesce(judged.ends_at, 'infinity') desc, judged.transaction_id desc
         ) as place
@@ -145,7 +141,7 @@ chosen as (
         ranked.*, coalesce(plans.time_zone, 'UTC') as time_zone, plans.window_messages, plans.window_seconds,
         plans.gentle_percent, plans.prominent_percent,
         case when ranked.period_started_at is not null then headroom.paid_period(
-            ranked.cycle, ranked.period_started_at, ranked.period_ends_at, ranked.period_day, ranked.paid_until,
+            ranked.cycle, ranked.period_started_at, ranked.period_ends_at, ranked.period_day, ranked.expires_at,
             ranked.counts_at
         ) end as paid
     from ranked

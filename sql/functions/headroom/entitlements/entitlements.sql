@@ -31,10 +31,10 @@ begin
             subscriber.previous_plan, spent.messages as spent_messages,
             subscription.original_transaction_id as transaction_id, plans.plan, plans.cycle,
             coalesce(plans.time_zone, 'UTC') as time_zone, plans.allowance, plans.enforced, plans.window_messages,
-            plans.window_seconds, plans.trial_days, subscription.started_at, subscription.expires_at,
+            plans.window_seconds, plans.trial_days, subscription.started_at as subscribed_at, subscription.expires_at,
             subscription.grace_until, subscription.billing_issue_at, subscription.unsubscribed_at,
-            subscription.revoked_at, subscription.renews, subscription.period_started_at, subscription.period_ends_at,
-            subscription.period_day,
+            subscription.revoked_at, subscription.renews as is_renewed, subscription.period_started_at,
+            subscription.period_ends_at, subscription.period_day,
             coalesce(subscriber.trial_started_at, spent.trial_started_at) as trial_started_at,
             coalesce(subscriber.trial_ends_at, spent.trial_ends_at) as trial_ends_at
         from unnest(p_users) with ordinality as request (user_id, ordinal)
@@ -93,20 +93,16 @@ begin
     ),
     judged as (
         select
-            inputs.ordinal, inputs.user_id, inputs.anchor_day, inputs.previous_plan, inputs.spent_messages,
-            inputs.transaction_id, inputs.plan, inputs.cycle, inputs.time_zone, inputs.allowance, inputs.enforced,
-            inputs.window_messages, inputs.window_seconds, inputs.period_started_at, inputs.period_ends_at,
-            inputs.period_day, inputs.expires_at as paid_until, judgement.started_at, judgement.ends_at,
-            judgement.renews, judgement.state, judgement.denial_reason, judgement.counts_at,
+            inputs.*, judgement.*,
             -- A change of any subscription may change which of them applies.
             min(judgement.changes_at) over same_user as next_change_at,
-            max(judgement.bought_until) over same_user as bought_until
+            max(judgement.bought_until) over same_user as last_bought_until
         from inputs
         cross join lateral headroom.judged_subscription(
             p_at, p_unknown_users_policy, inputs.transaction_id, inputs.plan, inputs.cycle, inputs.trial_days,
-            headroom.trial_start(inputs.user_id, inputs.transaction_id, inputs.plan, inputs.started_at, p_at),
+            headroom.trial_start(inputs.user_id, inputs.transaction_id, inputs.plan, inputs.subscribed_at, p_at),
             inputs.expires_at, inputs.grace_until, inputs.billing_issue_at, inputs.unsubscribed_at,
-            inputs.revoked_at, inputs.renews, inputs.trial_started_at, inputs.trial_ends_at, v_leeway
+            inputs.revoked_at, inputs.is_renewed, inputs.trial_started_at, inputs.trial_ends_at, v_leeway
         ) as judgement
         window same_user as (partition by inputs.ordinal)
     ),
@@ -117,7 +113,7 @@ begin
             judged.ordinal,
             headroom.subscription_rank(
                 judged.plan, judged.cycle, judged.allowance, judged.enforced, judged.state, judged.denial_reason,
-                judged.started_at, judged.bought_until
+                judged.started_at, judged.last_bought_until
             ),
             coalesce(judged.ends_at, 'infinity') desc, judged.transaction_id desc
     ),
@@ -125,7 +121,7 @@ begin
         select
             chosen.*,
             case when chosen.period_started_at is not null then headroom.paid_period(
-                chosen.cycle, chosen.period_started_at, chosen.period_ends_at, chosen.period_day, chosen.paid_until,
+                chosen.cycle, chosen.period_started_at, chosen.period_ends_at, chosen.period_day, chosen.expires_at,
                 chosen.counts_at
             ) end as paid
         from chosen
