@@ -95,12 +95,6 @@ begin
     to headroom_operator;
     grant execute on function headroom.label_day, headroom.period_after, headroom.sortable_label, headroom.user_id
     to headroom_operator, headroom_dashboard;
-    -- End users count for themselves, and read their own rows.
-    grant execute on function
-        headroom.requesting_period, headroom.requesting_user,
-        public.increment_and_check_usage(uuid, integer), public.increment_and_check_usage(uuid, text, integer)
-    to headroom_user;
-    grant select on public.monthly_usage to headroom_user;
     -- The service may execute everything. A trigger calls its function without this right.
     execute format('grant execute on function %s, %s to headroom_service', v_functions, (
         select string_agg(oid::regprocedure::text, ', ') from pg_proc
@@ -112,17 +106,16 @@ begin
         to headroom_service, headroom_operator;
     end if;
 
-    execute format('grant execute on function %s to headroom_user', v_called_for_users);
-    -- On Supabase, `authenticated` has the rights of headroom_user, `anon` none, and `service_role` those of a backend.
-    -- They are granted directly, because these roles do not inherit rights.
-    if exists (select from pg_roles where rolname = 'authenticated') then
-        execute format('grant execute on function %s to authenticated', v_called_for_users);
-        grant execute on function
-            headroom.requesting_user(), headroom.requesting_period(),
-            public.increment_and_check_usage(uuid, integer), public.increment_and_check_usage(uuid, text, integer)
-        to authenticated;
-        grant select on public.monthly_usage to authenticated;
-    end if;
+    -- End users count for themselves, and read their own rows. On Supabase, `authenticated` has these rights, `anon`
+    -- none, and `service_role` those of a backend. They are granted directly, because these roles do not inherit rights.
+    for v_role in select rolname from pg_roles where rolname in ('headroom_user', 'authenticated') loop
+        execute format(
+            'grant execute on function %s, headroom.requesting_user(), headroom.requesting_period(), '
+            'public.increment_and_check_usage(uuid, integer), public.increment_and_check_usage(uuid, text, integer) '
+            'to %I', v_called_for_users, v_role
+        );
+        execute format('grant select on public.monthly_usage to %I', v_role);
+    end loop;
     if exists (select from pg_roles where rolname = 'service_role') then
         execute format('grant execute on function %s to service_role', v_functions);
         execute format('grant select on %s to service_role', v_views);
