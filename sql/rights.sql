@@ -107,7 +107,7 @@ begin
     end if;
 
     -- End users count for themselves, and read their own rows. On Supabase, `authenticated` has these rights, `anon`
-    -- none, and `service_role` those of a backend. They are granted directly, because these roles do not inherit rights.
+    -- none, and `service_role` those of a backend. They have them directly, because these roles do not inherit rights.
     for v_role in select rolname from pg_roles where rolname in ('headroom_user', 'authenticated') loop
         execute format(
             'grant execute on function %s, headroom.requesting_user(), headroom.requesting_period(), '

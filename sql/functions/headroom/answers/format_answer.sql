@@ -20,8 +20,8 @@ declare
     v_taken constant bigint[] := array[
         p_snapshot.used::bigint + p_snapshot.held, p_snapshot.window_used::bigint + p_snapshot.window_held
     ];
-    -- These are the most messages that each allows once it is renewed, and the instants at which the user can send again
-    -- then; null if access ends before that.
+    -- These are the most messages that each allows once it is renewed, and the instants at which the user can then send
+    -- again; null if access ends before that.
     v_most bigint[];
     v_available_at timestamptz[];
     v_remaining bigint[];
