@@ -31,8 +31,8 @@ declare
     v_now constant timestamptz := headroom.now();
     -- A row with a later date was written while the clock was ahead (headroom.is_usable).
     v_latest constant timestamptz := v_now + interval '1 hour';
+    v_receipt record;
     v_revision integer;
-    v_buckets_revision integer;
     -- Nearly all batches have one number of messages and one period. Looking up the element of each row takes a tenth
     -- of the time.
     v_messages constant bigint := case when p_messages[1] = all(p_messages) then p_messages[1] end;
@@ -50,16 +50,13 @@ declare
     v_returned_users uuid[] := '{}';
     v_counts headroom.count_batch_row;
 begin
-    if headroom.lock_receipt(p_bucket, p_lane, p_number, null) is not null then
+    v_receipt := headroom.lock_receipt(p_bucket, p_lane, p_number, p_buckets_revision);
+    if v_receipt.answers is not null then
         -- This number was already counted, over a connection that was then lost.
         return;
     end if;
-    select revised.revision, revised.words_revision, revised.buckets_revision
-    into v_revision, v_counts.words_revision, v_buckets_revision
-    from headroom.present_revisions as revised;
-    if v_buckets_revision <> p_buckets_revision then
-        perform headroom.raise_outdated_buckets();
-    end if;
+    v_revision := v_receipt.revision;
+    v_counts.words_revision := v_receipt.words_revision;
     if 0 = any(p_period_ordinals) then
         v_period_ordinals := headroom.usable_periods(p_bucket, p_users, p_periods, p_period_ordinals);
     end if;

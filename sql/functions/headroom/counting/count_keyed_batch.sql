@@ -19,8 +19,8 @@ as $$
 declare
     v_now constant timestamptz := headroom.now();
     v_latest constant timestamptz := v_now + interval '1 hour';
+    v_receipt record;
     v_revision integer;
-    v_buckets_revision integer;
     v_periods integer[] := p_period_ordinals;
     v_users uuid[];
     -- These are for each user: the messages to count, to add to the held ones, to check against the limit, and those
@@ -41,15 +41,12 @@ declare
     v_returned_users uuid[] := '{}';
     v_counts headroom.count_batch_row;
 begin
-    if headroom.lock_receipt(p_bucket, p_lane, p_number, null) is not null then
+    v_receipt := headroom.lock_receipt(p_bucket, p_lane, p_number, p_buckets_revision);
+    if v_receipt.answers is not null then
         return;
     end if;
-    select revised.revision, revised.words_revision, revised.buckets_revision
-    into v_revision, v_counts.words_revision, v_buckets_revision
-    from headroom.present_revisions as revised;
-    if v_buckets_revision <> p_buckets_revision then
-        perform headroom.raise_outdated_buckets();
-    end if;
+    v_revision := v_receipt.revision;
+    v_counts.words_revision := v_receipt.words_revision;
     if 0 = any(p_period_ordinals) then
         v_periods := headroom.usable_periods(p_bucket, p_users, p_periods, p_period_ordinals);
     end if;
