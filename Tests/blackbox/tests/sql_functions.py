@@ -2,7 +2,7 @@
 
 import json
 
-from support.case import MID_MONTH, Case
+from support.case import MID_MONTH, Case, needs_one_machine
 from support.postgres import SQLError
 from support.wire import Answer
 
@@ -48,6 +48,7 @@ class SQLFunctions(Case):
         self.assertFalse(json.loads(self.psql.value(old))["allowed"])
         self.assertEqual(Answer(self.send_command(f"CHECK {user}"))["limit"], "800")
 
+    @needs_one_machine("in a distributed database an inserted row needs its bucket")
     def test_an_inserted_row_counts_only_if_its_period_is_the_open_one(self):
         def insert(user, period):
             self.psql.run(f"insert into message_usage (user_id, billing_period, message_count) values ('{user}', '{period}', 50)")
@@ -92,6 +93,35 @@ class SQLFunctions(Case):
                 self.old(user, name, 800)
         self.assertEqual(self.count(user), 15)
         self.assertEqual(Answer(self.send_command(f"CONSUME {user}")).used, 16)
+
+    def test_existing_callers_are_never_allowed_what_consume_refuses(self):
+        for plan, options, used in (
+            ("paid", "", 800), ("paid", "state=expired", None), ("paid", "state=revoked", None), ("paid", "state=billing_retry", None),
+            ("trial", "state=expired", None), ("trial", "", 100), ("free", "", None),
+        ):  # fmt: skip
+            user = self.subscriber(plan, options, used)
+            self.assertIn("+BLOCKED ", self.send_command(f"CONSUME {user}"))
+            for period in ("2026-03", "trial"):
+                self.assertFalse(self.old(user, period, 1_000_000)["allowed"], (plan, options, period))
+            self.assertEqual(self.count(user), used or 0)
+        # A trial that was forgotten stays spent.
+        user = self.user()
+        self.assertIn("+ALLOWED ", self.send_command(f"CONSUME {user} 100"))
+        self.assertIn("+OK", self.send_command(f"FORGET {user}"))
+        self.assertFalse(self.old(user, "2026-03", 800)["allowed"])
+        # A user without a plan, in the row in which CONSUME would count.
+        user = self.user()
+        self.psql.run(f"select increment_and_check_usage('{user}', 'trial', 1000) from generate_series(1, 99)")
+        self.assertEqual(self.old(user, "trial", 1000), {"allowed": True, "current_count": 100, "limit": 100, "remaining": 0})
+        self.assertIn("+BLOCKED ", self.send_command(f"CHECK {user}"))
+        self.assertFalse(self.old(user, "trial", 1000)["allowed"])
+        # Users without a plan, where these are denied.
+        for setting in ("deny", "free"):
+            user = self.user()
+            self.psql.run(f"set headroom.unknown_users = '{setting}'")
+            self.assertFalse(self.old(user, "2026-03", 800)["allowed"], setting)
+            self.psql.run("reset headroom.unknown_users")
+            self.assertEqual(self.count(user), 0)
 
     def test_reset_usage_sets_the_count_to_0_and_the_next_message_is_allowed(self):
         user = self.subscriber("paid", used=800)

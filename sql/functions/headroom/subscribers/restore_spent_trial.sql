@@ -49,7 +49,8 @@ begin
                     started_at, expires_at
                 ) values (
                     v_bucket, v_user_id, v_spent.plan, v_spent.messages, v_plan.allowance, headroom.now(),
-                    v_spent.plan, v_plan.allowance, case v_plan.cycle when 'trial' then 'trial' else 'free' end,
+                    -- Citus would send a CASE with an argument as one that compares it with a boolean.
+                    v_spent.plan, v_plan.allowance, case when v_plan.cycle = 'trial' then 'trial' else 'free' end,
                     v_spent.trial_started_at, coalesce(
                         v_spent.trial_ends_at, v_spent.trial_started_at + make_interval(hours => 24 * v_plan.trial_days)
                     )
