@@ -194,6 +194,27 @@ class BillingCycles(Case):
         with self.assertRaisesRegex(SQLError, "cycle_is_known"):
             self.psql.run("update headroom.plans set cycle = 'yearly' where plan = 'utc'")
 
+    def test_callers_of_the_sql_function_may_name_days_and_weeks(self):
+        def counted(user, label):
+            return json.loads(self.psql.value(f"select increment_and_check_usage('{user}', '{label}', 15)"))["current_count"]
+
+        self.set_clock("2026-10-24T22:30:00Z")
+        daily, weekly = self.subscriber("day"), self.subscriber("week")
+        for count, label in enumerate(("2026-10-25", "2026-10", "trial"), start=1):
+            self.assertEqual(counted(daily, label), count, label)
+        self.assertEqual([counted(weekly, label) for label in ("2026-W43", "2026-10", "trial")], [1, 2, 3])
+        self.assertEqual(Answer(self.send_command(f"CONSUME {daily}"))["period"], "2026-10-25")
+        for user, label in ((daily, "2026-10-24"), (daily, "2026-W43"), (weekly, "2026-10-25"), (daily, "2026-10-26")):
+            with self.assertRaisesRegex(SQLError, "this user's open period is"):
+                counted(user, label)
+        # Nobody told Headroom about this user. A day may have begun up to 14 hours ahead of UTC.
+        unknown = self.user()
+        for label in ("2026-10-24", "2026-10-25", "2026-W43", "2025-01-01", "2026-10"):
+            self.assertEqual(counted(unknown, label), 1, label)
+        for label in ("2026-10-26", "2026-W44", "2026-02-30", "2025-W53", "2026-10-1", "day", "26-10-24"):
+            with self.assertRaisesRegex(SQLError, "there is no period"):
+                counted(unknown, label)
+
     def test_rows_that_callers_count_by_the_day_are_open_on_that_day_until_another_row_is(self):
         user = self.user()
         open_row = f"select billing_period, used from monthly_usage where is_open and user_id = '{user}'"

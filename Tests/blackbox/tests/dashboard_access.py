@@ -360,6 +360,14 @@ class Answers(AccessCase):
         for path in ["/dashboard", "/dashboard/sign-in"]:
             self.assertEqual(DashboardClient(self.service).get(path).headers["Content-Security-Policy"], POLICY)
 
+    def test_pages_hold_no_style_script_or_address_of_elsewhere(self):
+        client = self.signed_in()
+        for path in ["/dashboard", f"/dashboard/users/{new_user()}", "/dashboard/users"]:
+            text = client.get(path).text
+            self.assertNotRegex(text, r"<style|\sstyle=|\son[a-z]+=|javascript:|https?://")
+            self.assertEqual(re.findall(r"<script[^>]*>", text), ['<script src="/dashboard/script.js" defer>'])
+            self.assertTrue(text.startswith("<!DOCTYPE html>"))
+
     def test_files_are_sent_again_only_when_they_changed_and_need_no_token(self):
         for path, kind in [("style.css", "text/css"), ("script.js", "text/javascript"), ("icon.svg", "image/svg+xml")]:
             first = self.service.http("GET", f"/dashboard/{path}")

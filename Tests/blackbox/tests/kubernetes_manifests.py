@@ -331,6 +331,13 @@ class Manifests(unittest.TestCase):
                 self.assertLessEqual(each["timeoutSeconds"], each["periodSeconds"], kind)
                 self.assertEqual(each["httpGet"].get("scheme", "HTTP"), "HTTPS" if "HEADROOM_TLS_CERTIFICATE" in found else "HTTP", name)
 
+    def test_no_two_instances_are_on_one_node_in_production(self):
+        for name, objects in self.built.items():
+            by_zone, by_node = objects.one("Deployment", "headroom")["spec"]["template"]["spec"]["topologySpreadConstraints"]
+            self.assertEqual((by_zone["topologyKey"], by_zone["whenUnsatisfiable"]), ("topology.kubernetes.io/zone", "ScheduleAnyway"))
+            wanted = "ScheduleAnyway" if name == "try" else "DoNotSchedule"
+            self.assertEqual((by_node["topologyKey"], by_node["whenUnsatisfiable"]), ("kubernetes.io/hostname", wanted), name)
+
     def test_every_setting_exists(self):
         for name, objects in self.built.items():
             given = {*objects.settings()}
