@@ -3,8 +3,8 @@ import Usage
 /// The results of a batch on the slow path as text, for the lane's receipt: if the reply to the commit is lost, the
 /// batch is answered from it.
 ///
-/// A result consists of `name=value` fields; one without a value is left out. Foundation's encoders would make the whole
-/// batch a tenth slower.
+/// A result consists of `name=value` fields; one without a value is left out. Foundation's encoders would make the
+/// whole batch a tenth slower.
 enum ReceiptAnswers {
     // No name of a plan or a period contains these characters.
     fileprivate static let fieldSeparator: Character = "\u{1F}"
