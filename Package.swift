@@ -220,8 +220,8 @@ let package = Package(
             exclude: ["Demo", "README.md"],
             resources: [.copy("Page")]
         ),
-        // sql/*.sql become constants in Engine, and so do languages in Usage and the texts of the HTTP port there, so that
-        // the binary needs nothing beside it.
+        // sql/*.sql become constants in Engine, and so do languages in Usage and the texts of the HTTP port there, so
+        // that the program needs no files beside it.
         .executableTarget(name: "embed-files", path: "Plugins/embed-files"),
         .plugin(name: "EmbedSQL", capability: .buildTool(), dependencies: ["embed-files"]),
         .plugin(name: "EmbedTexts", capability: .buildTool(), dependencies: ["embed-files"]),

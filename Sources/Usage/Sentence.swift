@@ -1,7 +1,7 @@
 /// The sentences for users, in a warm first person, and the words that dates and waits are made of.
 ///
-/// The files of `Words/Languages` have their texts. `headroom migrate` writes these to the table `headroom.words`, where
-/// operators edit them. The service reads them from there (`Words`).
+/// The files of `Words/Languages` have their texts. `headroom migrate` writes these to the table `headroom.words`,
+/// where operators edit them. The service reads them from there (`Words`).
 public enum Sentence: String, Sendable, CaseIterable {
     case gentle
     case gentleUntil = "gentle_until"

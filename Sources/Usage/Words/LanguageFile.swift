@@ -9,8 +9,8 @@
 ///     state_free = Free
 ///
 /// A key is a word, with the category of its plural form where it has several. `plurals` has the categories that words
-/// of the language may have, and `months` the words `month_1` to `month_12`. `avoid` has texts that no word has, because
-/// they are of another voice; tests look for them.
+/// of the language may have, and `months` the words `month_1` to `month_12`. `avoid` has texts that no word has,
+/// because they are of another voice; tests look for them.
 struct LanguageFile {
     /// It is written in the form of compiler errors.
     struct Mistake: Error, CustomStringConvertible {
