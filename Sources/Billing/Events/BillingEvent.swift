@@ -95,7 +95,7 @@ extension BillingEvent {
         return Array(Set(identityLists.compactMap { $0.lazy.compactMap { UserID($0) }.first })).sorted()
     }
 
-    /// The first user whom the event names, which is the receiver of a transfer; nil if it names none.
+    /// The first user that the event names; for a transfer, the user who receives it. Nil if it names none.
     public var namedUser: UserID? {
         identityLists.reversed().lazy.compactMap { $0.lazy.compactMap { UserID($0) }.first }.first
     }

@@ -105,7 +105,8 @@ private struct ReceiptFields {
         _ plan: (String) -> Plan?
     ) throws(Unreadable) -> SlowPathResult {
         let answer = result?.answer
-        let failure = ReceiptFields.failures.first { result?.outcome == .failure($0.value) }?.key
+        // Nearly all results are answers, for which no failure is looked up.
+        let failure = answer == nil ? ReceiptFields.failures.first { result?.outcome == .failure($0.value) }?.key : nil
         if let failure = try optional("failure", failure) {
             return SlowPathResult(try required(ReceiptFields.failures[failure]))
         }

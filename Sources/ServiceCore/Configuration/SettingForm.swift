@@ -50,7 +50,7 @@ extension SettingForm<String> {
     /// An address to which the service sends requests.
     static let requestURL = Self(range: "http or https URL") { RequestURL.isValid($0) ? $0 : nil }
 
-    /// An address to which the service sends what nobody else may read.
+    /// An address to which the service sends confidential data. It must be encrypted, or on this machine.
     static let privateURL = Self(range: "https URL, or http URL of this machine") {
         RequestURL.isLocalOrSecure($0) ? $0 : nil
     }
