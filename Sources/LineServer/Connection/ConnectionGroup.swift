@@ -3,7 +3,6 @@ import LineProtocol
 import Logging
 import NIOCore
 import ServiceCore
-import Usage
 
 /// The connections of one event loop, and what they share.
 ///

@@ -1,5 +1,4 @@
 import Engine
-import LineProtocol
 import NIOCore
 import ServiceCore
 import Usage
