@@ -160,7 +160,7 @@ begin
         )
         from pg_trigger
         where tgrelid = v_table and not tgisinternal
-            and tgname in ('record_manual_change', 'end_holds', 'start_new_generation', 'advance_entitlement_version')
+            and tgname in ('record_manual_change', 'end_holds', 'values_are_in_range', 'advance_entitlement_version')
         union all
         select 14, format(
             '%s %s: %s', coalesce(keys.conname, keys.indexname),

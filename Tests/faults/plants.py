@@ -90,7 +90,7 @@ PLANTS = [
     Plant(
         name="release-across-a-reset",
         description="a release takes its messages off the count that a reset began anew",
-        sql=rewritten("headroom.start_new_generation", ("generation = v_generation,", "")),
+        sql=rewritten("public.reset_usage", (" generation = v_generation,", "")),
         fault="none",
         caught_by=frozenset({"I9"}),
         seconds=6,

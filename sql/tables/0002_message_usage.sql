@@ -95,18 +95,7 @@ alter table public.message_usage
     add column window_ends_at timestamptz,
     add column window_count integer,
     add column window_held integer,
-    add column window_limit integer,
-    -- PostgreSQL reads the constraints in each statement and evaluates them for each counted message: few constants,
-    -- and no function calls. The instants of the window are checked when they are read.
-    add constraint numbers_are_not_negative check (
-        least(message_count, held, released, granted, "limit", plan_limit, plan_revision) >= 0
-        and least(generation, entitlement_version) >= 0
-    ),
-    add constraint instants_are_in_the_years_2000_to_9999 check (
-        least(updated_at, started_at, resets_at, expires_at) >= '2000-01-01T00:00:00Z'
-        and greatest(updated_at, started_at, resets_at, expires_at) < '10000-01-01T00:00:00Z'
-    ),
-    add constraint window_numbers_are_not_negative check (least(window_count, window_held, window_limit) >= 0);
+    add column window_limit integer;
 
 -- Set after the columns were added, because a default that calls a function would rewrite an existing table. Existing
 -- rows share generation 0 and have no entitlement_version until they change.

@@ -1,7 +1,7 @@
 import TestSupport
 import Testing
 
-@Suite("The check constraints of tables")
+@Suite("The ranges of values in tables")
 struct RangeConstraintTests {
     /// Columns without a range, and why.
     private static let unbounded: [String: String] = [
@@ -13,6 +13,8 @@ struct RangeConstraintTests {
         "headroom.customers.customer_id": "generated, and used as a name only",
         "headroom.customer_names.customer_id": "the same",
         "headroom.billing_events.customer_id": "the same",
+        "headroom.lane_receipts.number": "written by functions only, which compare it",
+        "headroom.lane_receipts.updated_at": "the same",
         "headroom.newest_timelines.system_identifier": "any 64 bits, and only compared",
         "headroom.newest_timelines.noted_at": "not read",
         "headroom.migrations.number": "written by the migrator, which compares it",
@@ -24,7 +26,7 @@ struct RangeConstraintTests {
     func everyColumn() async throws {
         let database = try await TestDatabase.fresh()
         let found = try await database.psql.rows(
-            """
+            #"""
             select format('%s.%s.%s', namespace.nspname, class.relname, attribute.attname) as name
             from pg_class as class
             join pg_namespace as namespace on namespace.oid = class.relnamespace
@@ -53,12 +55,21 @@ struct RangeConstraintTests {
                             )
                         end
                 )
+                -- These are the rules of the trigger values_are_in_range.
+                and not exists (
+                    select from pg_trigger as trigger
+                    join pg_proc as rules on rules.oid = 'headroom.raise_invalid_row'::regproc
+                    where trigger.tgrelid = class.oid and trigger.tgname = 'values_are_in_range'
+                        and rules.prosrc ~ format(
+                            $$'%s\.%s',\s*'\{[^}]*\m%s\M$$, namespace.nspname, class.relname, attribute.attname
+                        )
+                )
                 and not exists (
                     select from pg_constraint as rule
                     where rule.contypid = type.oid and rule.contype = 'c' and rule.convalidated
                         and pg_get_constraintdef(rule.oid) like '%VALUE < ''10000-01-01%'
                 )
-            """
+            """#
         )
         #expect(Set(found) == Set(Self.unbounded.keys))
     }
@@ -79,6 +90,27 @@ struct RangeConstraintTests {
         let database = try await TestDatabase.fresh()
         try await database.psql.execute(Self.ada)
         #expect(try await database.psql.sqlState(of: "update message_usage set \(change)") == "23514")
+    }
+
+    @Test(
+        "reject values in a key that the answer to a repeated request cannot show",
+        arguments: [
+            "messages = 0", "messages = 1000001", "used = -1", #""limit" = -1"#, "committed_used = -1",
+            "window_held = -1", "generation = -1", "expires_at = 'infinity'", "created_at = 'infinity'", "verb = 'x'",
+            "status = 'x'",
+        ]
+    )
+    func refusedKey(change: String) async throws {
+        let psql = try await TestDatabase.fresh().psql
+        try await psql.execute(
+            """
+            insert into headroom.message_keys (
+                user_id, key, created_at, generation, messages, used, held, verb, status, billing_period
+            ) values ('\(user(1))', 'a', now(), 0, 1, 1, 0, 'c', 'c', '2026-11')
+            """
+        )
+        #expect(try await psql.sqlState(of: "update headroom.message_keys set expires_at = '-infinity'") == nil)
+        #expect(try await psql.sqlState(of: "update headroom.message_keys set \(change)") == "23514")
     }
 
     @Test(

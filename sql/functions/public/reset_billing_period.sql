@@ -8,6 +8,8 @@ declare
     v_rows bigint := 0;
     v_bucket_rows bigint;
     v_buckets smallint[];
+    -- A message that is released later is not taken off the new count. Citus sends no UPDATE that calls nextval.
+    v_generation constant bigint := nextval('headroom.generations');
     -- This is the beginning of the labels with a number; null for a period that has none.
     v_prefix constant text := case
         when headroom.label_cycle(p_billing_period) in ('monthly', 'weekly') and strpos(p_billing_period, '.') = 0
@@ -36,8 +38,9 @@ begin
         ),
         reset_rows as (
             update public.message_usage as usage
-            set message_count = 0, updated_at = headroom.now(), window_opened_at = null, window_ends_at = null,
-                window_count = null, window_held = null
+            set message_count = 0, generation = v_generation,
+                released = least(usage.released::bigint + usage.message_count, 2147483647), updated_at = headroom.now(),
+                window_opened_at = null, window_ends_at = null, window_count = null, window_held = null
             from locked_rows
             where usage.bucket = any(v_buckets) and usage.bucket = locked_rows.bucket
                 and usage.user_id = locked_rows.user_id and usage.billing_period = locked_rows.billing_period

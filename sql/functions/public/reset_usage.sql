@@ -10,6 +10,8 @@ declare
     v_before public.message_usage;
     v_entitlement headroom.entitlement;
     v_window headroom.usage_window;
+    -- It is a variable, because Citus sends no UPDATE that calls nextval.
+    v_generation bigint;
 begin
     if p_user_id is null then
         raise exception 'p_user_id is null: pass the user''s uuid' using errcode = 'null_value_not_allowed';
@@ -52,9 +54,12 @@ begin
             using errcode = 'no_data_found',
                 hint = 'select billing_period from message_usage where user_id = … lists the periods.';
     end if;
+    -- A message that is released later is not taken off the new count.
+    v_generation := nextval('headroom.generations');
     update public.message_usage
-    set message_count = 0, updated_at = headroom.now(), window_opened_at = null, window_ends_at = null,
-        window_count = null, window_held = null
+    set message_count = 0, generation = v_generation, released = least(released::bigint + message_count, 2147483647),
+        updated_at = headroom.now(), window_opened_at = null, window_ends_at = null, window_count = null,
+        window_held = null
     where bucket = headroom.bucket_of(p_user_id) and user_id = p_user_id and billing_period = v_period;
     perform headroom.record_change(
         p_user_id, v_period, 'reset', headroom.usage_record(v_period, v_before.message_count, v_before."limit"),

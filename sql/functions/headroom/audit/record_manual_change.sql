@@ -1,4 +1,6 @@
 -- Trigger function: records a manual change in the audit log, with the changed columns and those that identify the row.
+-- It refuses values of message_usage that values_are_in_range lets pass, and gives a row whose count was lowered by
+-- hand a new generation.
 -- The triggers on message_usage, subscribers and subscriptions do not fire for headroom_service, which counts, and for
 -- headroom_owner: its functions record their own changes, and its triggers change what follows from a recorded change.
 create or replace function headroom.record_manual_change() returns trigger
@@ -21,7 +23,21 @@ declare
     v_user_after constant text := v_after ->> 'user_id';
     v_recorded_before jsonb;
     v_recorded_after jsonb;
+    -- It is a variable, because Citus sends no UPDATE that calls nextval.
+    v_generation bigint;
 begin
+    if v_table = 'message_usage' and tg_op = 'UPDATE' then
+        if least(new.message_count, new.held, new.window_count, new.window_held) < 0
+            or not headroom.is_instant(new.updated_at) then
+            perform headroom.raise_invalid_row('public.message_usage', v_after, 'check_violation');
+        elsif new.message_count < old.message_count and new.released = old.released then
+            v_generation := nextval('headroom.generations');
+            update public.message_usage
+            set generation = v_generation,
+                released = least(released::bigint + old.message_count - new.message_count, 2147483647)
+            where bucket = new.bucket and user_id = new.user_id and billing_period = new.billing_period;
+        end if;
+    end if;
     if v_user_before is null and v_user_after is null and not headroom.is_first_copy() then
         return null;
     end if;

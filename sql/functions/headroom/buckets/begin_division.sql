@@ -16,7 +16,6 @@ begin
             using errcode = 'object_not_in_prerequisite_state',
                 hint = 'The number of buckets is fixed once a division has begun.';
     end if;
-    alter table headroom.lane_receipts drop constraint if exists bucket_is_0;
     alter table headroom.spent_trials drop constraint if exists bucket_is_0;
     perform headroom.write_bucket_map(p_buckets, 0);
 end

@@ -31,13 +31,16 @@ declare
     v_now constant timestamptz := headroom.now();
     -- A row with a later date was written while the clock was ahead (headroom.is_usable).
     v_latest constant timestamptz := v_now + interval '1 hour';
-    v_receipt record;
+    v_number bigint;
     v_revision integer;
+    v_buckets_revision integer;
     -- Nearly all batches have one number of messages and one period. Looking up the element of each row takes a tenth
     -- of the time.
     v_messages constant bigint := case when p_messages[1] = all(p_messages) then p_messages[1] end;
     v_has_one_period constant boolean := cardinality(p_periods) = 1 and 1 = all(p_period_ordinals);
     v_period_ordinals integer[] := p_period_ordinals;
+    v_first_period text := p_periods[1];
+    v_last_period text := v_first_period;
     v_user uuid;
     v_ordinal integer := 0;
     v_count integer;
@@ -50,15 +53,27 @@ declare
     v_returned_users uuid[] := '{}';
     v_counts headroom.count_batch_row;
 begin
-    v_receipt := headroom.lock_receipt(p_bucket, p_lane, p_number, p_buckets_revision);
-    if v_receipt.answers is not null then
+    select receipt.number into v_number
+    from headroom.lane_receipts as receipt
+    where receipt.bucket = p_bucket and receipt.lane = p_lane for update;
+    if v_number = p_number then
         -- This number was already counted, over a connection that was then lost.
         return;
+    elsif v_number is distinct from p_number - 1 then
+        -- The receipt was deleted while the lane was idle, or this is another database.
+        raise exception 'lane % is at number %, not at %', p_lane, v_number, p_number - 1 using errcode = 'HR001';
     end if;
-    v_revision := v_receipt.revision;
-    v_counts.words_revision := v_receipt.words_revision;
+    select revised.revision, revised.words_revision, revised.buckets_revision
+    into v_revision, v_counts.words_revision, v_buckets_revision
+    from headroom.present_revisions as revised;
+    if v_buckets_revision <> p_buckets_revision then
+        raise exception 'the division of users into buckets has changed' using errcode = 'HR012';
+    end if;
     if 0 = any(p_period_ordinals) then
         v_period_ordinals := headroom.usable_periods(p_bucket, p_users, p_periods, p_period_ordinals);
+    end if;
+    if cardinality(p_periods) > 1 then
+        select min(period), max(period) into v_first_period, v_last_period from unnest(p_periods) as period;
     end if;
     for v_user, v_count, v_held, v_entitlement_version, v_window_count, v_window_limit in
         update public.message_usage as usage
@@ -69,25 +84,25 @@ begin
                 when usage.window_limit is null then usage.window_count
                 else usage.window_count + coalesce(v_messages, p_messages[width_bucket(usage.user_id, p_users)])
             end
-        where usage.bucket = p_bucket and usage.user_id = any(p_users) and usage.billing_period = any(p_periods)
+        where usage.bucket = p_bucket and usage.user_id = any(p_users)
+            -- The index skips other periods of the user by these two.
+            and usage.billing_period >= v_first_period and usage.billing_period <= v_last_period
             and (
                 v_has_one_period
                 or usage.billing_period = p_periods[v_period_ordinals[width_bucket(usage.user_id, p_users)]]
             )
-            -- headroom.fits
-            and coalesce(v_messages, p_messages[width_bucket(usage.user_id, p_users)])
-                + usage.message_count + usage.held <= coalesce(
-                    case when usage.enforced is not false then usage."limit" end, 2147483647
-                )
-            and case
-                when usage.window_limit is null then true
-                else usage.window_ends_at > v_now and coalesce(
-                    coalesce(v_messages, p_messages[width_bucket(usage.user_id, p_users)])
-                    + usage.window_count + usage.window_held
-                    <= case when usage.enforced is not false then usage.window_limit else 2147483647 end,
-                    true
-                )
-            end
+            -- headroom.fits, as the number of messages that fit. LEAST skips the window's null.
+            and coalesce(v_messages, p_messages[width_bucket(usage.user_id, p_users)]) <= least(
+                coalesce(case when usage.enforced is not false then usage."limit" end, 2147483647)::bigint
+                - usage.message_count - usage.held,
+                case
+                    when usage.window_limit is null then null
+                    when usage.window_ends_at > v_now then
+                        case when usage.enforced is not false then usage.window_limit else 2147483647 end::bigint
+                        - usage.window_count - usage.window_held
+                    else -1
+                end
+            )
             -- headroom.is_usable
             and usage.usable_until > v_now and usage.updated_at <= v_latest and usage.plan_revision = v_revision
             -- This is headroom.is_valid_usage_row. The slow path raises an error for an invalid row.

@@ -19,15 +19,19 @@ as $$
 declare
     v_now constant timestamptz := headroom.now();
     v_latest constant timestamptz := v_now + interval '1 hour';
-    v_receipt record;
+    v_number bigint;
     v_revision integer;
+    v_buckets_revision integer;
     v_periods integer[] := p_period_ordinals;
+    v_first_period text := p_periods[1];
+    v_last_period text := v_first_period;
+    v_has_holds constant boolean := p_verbs && '{reserve,commit,release}';
     v_users uuid[];
     -- These are for each user: the messages to count, to add to the held ones, to check against the limit, and those
     -- that the key holds or is to have.
-    v_messages bigint[];
+    v_messages bigint[] := p_messages;
     v_holds bigint[];
-    v_new bigint[];
+    v_new bigint[] := p_messages;
     v_key_messages integer[];
     -- This is the window of a COMMIT's or a RELEASE's hold.
     v_key_windows timestamptz[];
@@ -41,14 +45,25 @@ declare
     v_returned_users uuid[] := '{}';
     v_counts headroom.count_batch_row;
 begin
-    v_receipt := headroom.lock_receipt(p_bucket, p_lane, p_number, p_buckets_revision);
-    if v_receipt.answers is not null then
+    select receipt.number into v_number
+    from headroom.lane_receipts as receipt
+    where receipt.bucket = p_bucket and receipt.lane = p_lane for update;
+    if v_number = p_number then
         return;
+    elsif v_number is distinct from p_number - 1 then
+        raise exception 'lane % is at number %, not at %', p_lane, v_number, p_number - 1 using errcode = 'HR001';
     end if;
-    v_revision := v_receipt.revision;
-    v_counts.words_revision := v_receipt.words_revision;
+    select revised.revision, revised.words_revision, revised.buckets_revision
+    into v_revision, v_counts.words_revision, v_buckets_revision
+    from headroom.present_revisions as revised;
+    if v_buckets_revision <> p_buckets_revision then
+        raise exception 'the division of users into buckets has changed' using errcode = 'HR012';
+    end if;
     if 0 = any(p_period_ordinals) then
         v_periods := headroom.usable_periods(p_bucket, p_users, p_periods, p_period_ordinals);
+    end if;
+    if cardinality(p_periods) > 1 then
+        select min(period), max(period) into v_first_period, v_last_period from unnest(p_periods) as period;
     end if;
     if 0 <> any(p_hold_seconds) then
         v_hold_ends := array(
@@ -58,40 +73,51 @@ begin
         );
     end if;
     -- The keys are read without a lock: if another session changes a key before this one has locked the usage row,
-    -- writing the key fails below, and the batch is sent again.
-    select
-        array_agg(request.user_id) filter (
-            where case
-                when request.verb in ('commit', 'release')
-                    then
-                    used.is_held and used.billing_period = p_periods[request.period]
-                    and coalesce(request.key_messages, 0) <= used.messages
-                else used.messages is null
-            end
-        ),
-        array_agg(
-            request.messages
-            + case request.verb when 'commit' then coalesce(request.key_messages, used.messages, 0) else 0 end
-        ),
-        array_agg(case request.verb
-            when 'reserve' then request.key_messages when 'consume' then 0 else -coalesce(used.messages, 0)
-        end),
-        array_agg(request.messages + case request.verb when 'reserve' then request.key_messages else 0 end),
-        array_agg(coalesce(used.messages, request.key_messages)),
-        array_agg(used.window_opened_at)
-    into v_users, v_messages, v_holds, v_new, v_key_messages, v_key_windows
-    from unnest(p_users, v_periods, p_messages, p_keys, p_verbs, p_key_messages)
-        as request (user_id, period, messages, key, verb, key_messages)
-    -- LIMIT keeps this from becoming a join, which would read all keys if the table was small when it was last
-    -- analyzed.
-    left join lateral (
+    -- writing the key fails below, and the batch is sent again. LIMIT keeps the queries from becoming a join, which
+    -- would read all keys if the table was small when it was last analyzed.
+    if not v_has_holds then
+        v_holds := array_fill(0::bigint, array[cardinality(p_users)]);
+        select array_agg(request.user_id) into v_users
+        from unnest(p_users, p_keys) as request (user_id, key)
+        left join lateral (
+            select true as is_used from headroom.message_keys as keys
+            where keys.bucket = p_bucket and keys.user_id = request.user_id and keys.key = request.key
+            limit 1
+        ) as used on true
+        where used.is_used is null;
+    else
         select
-            keys.messages, keys.billing_period, keys.window_opened_at,
-            keys.verb = 'r' and keys.status = 'h' and keys.expires_at > v_now as is_held
-        from headroom.message_keys as keys
-        where keys.bucket = p_bucket and keys.user_id = request.user_id and keys.key = request.key
-        limit 1
-    ) as used on true;
+            array_agg(request.user_id) filter (
+                where case
+                    when request.verb in ('commit', 'release')
+                        then
+                        used.is_held and used.billing_period = p_periods[request.period]
+                        and coalesce(request.key_messages, 0) <= used.messages
+                    else used.messages is null
+                end
+            ),
+            array_agg(
+                request.messages
+                + case request.verb when 'commit' then coalesce(request.key_messages, used.messages, 0) else 0 end
+            ),
+            array_agg(case request.verb
+                when 'reserve' then request.key_messages when 'consume' then 0 else -coalesce(used.messages, 0)
+            end),
+            array_agg(request.messages + case request.verb when 'reserve' then request.key_messages else 0 end),
+            array_agg(coalesce(used.messages, request.key_messages)),
+            array_agg(used.window_opened_at)
+        into v_users, v_messages, v_holds, v_new, v_key_messages, v_key_windows
+        from unnest(p_users, v_periods, p_messages, p_keys, p_verbs, p_key_messages)
+            as request (user_id, period, messages, key, verb, key_messages)
+        left join lateral (
+            select
+                keys.messages, keys.billing_period, keys.window_opened_at,
+                keys.verb = 'r' and keys.status = 'h' and keys.expires_at > v_now as is_held
+            from headroom.message_keys as keys
+            where keys.bucket = p_bucket and keys.user_id = request.user_id and keys.key = request.key
+            limit 1
+        ) as used on true;
+    end if;
 
     for v_row in
         update public.message_usage as usage
@@ -107,27 +133,32 @@ begin
                 when usage.window_limit is null then usage.window_held
                 else usage.window_held + v_holds[width_bucket(usage.user_id, p_users)]
             end
-        where usage.bucket = p_bucket and usage.user_id = any(v_users) and usage.billing_period = any(p_periods)
+        where usage.bucket = p_bucket and usage.user_id = any(v_users)
+            and usage.billing_period >= v_first_period and usage.billing_period <= v_last_period
             and usage.billing_period = p_periods[v_periods[width_bucket(usage.user_id, p_users)]]
-            -- headroom.fits
-            and v_new[width_bucket(usage.user_id, p_users)] + usage.message_count + usage.held
-                <= coalesce(case when usage.enforced is not false then usage."limit" end, 2147483647)
-            and usage.held + v_holds[width_bucket(usage.user_id, p_users)] >= 0
-            and case
-                -- In this case the hold was not made in a window that is still open.
-                when usage.window_limit is null then v_key_windows[width_bucket(usage.user_id, p_users)] is null
-                else usage.window_ends_at > v_now
-                    and usage.window_held + v_holds[width_bucket(usage.user_id, p_users)] >= 0
-                    and coalesce(
-                        v_new[width_bucket(usage.user_id, p_users)] + usage.window_count + usage.window_held
-                            <= case when usage.enforced is not false then usage.window_limit else 2147483647 end,
-                        true
-                    )
-                    and (
-                        v_holds[width_bucket(usage.user_id, p_users)] >= 0
-                        or v_key_windows[width_bucket(usage.user_id, p_users)] = usage.window_opened_at
-                    )
-            end
+            -- headroom.fits, as in count_batch
+            and v_new[width_bucket(usage.user_id, p_users)] <= least(
+                coalesce(case when usage.enforced is not false then usage."limit" end, 2147483647)::bigint
+                - usage.message_count - usage.held,
+                case
+                    when usage.window_limit is null then null
+                    when usage.window_ends_at > v_now then
+                        case when usage.enforced is not false then usage.window_limit else 2147483647 end::bigint
+                        - usage.window_count - usage.window_held
+                    else -1
+                end
+            )
+            -- A hold that ends was made in the present window, or there is none.
+            and (
+                not v_has_holds
+                or least(usage.held, case when usage.window_limit is not null then usage.window_held end)
+                    + v_holds[width_bucket(usage.user_id, p_users)] >= 0
+                and (
+                    v_holds[width_bucket(usage.user_id, p_users)] >= 0 and usage.window_limit is not null
+                    or v_key_windows[width_bucket(usage.user_id, p_users)]
+                        is not distinct from case when usage.window_limit is not null then usage.window_opened_at end
+                )
+            )
             -- headroom.is_usable
             and usage.usable_until > v_now and usage.updated_at <= v_latest and usage.plan_revision = v_revision
             -- headroom.is_valid_usage_row
@@ -170,7 +201,7 @@ begin
         end if;
     end loop;
 
-    perform headroom.write_counted_keys(p_bucket, v_keys, v_now);
+    perform headroom.write_counted_keys(p_bucket, v_keys, v_has_holds, v_now);
     update headroom.lane_receipts as receipt
     set number = p_number, counts = v_counted, answers = null, updated_at = v_now
     where receipt.bucket = p_bucket and receipt.lane = p_lane;

@@ -1,8 +1,9 @@
 -- Writes the keys of a batch that was counted (headroom.count_keyed_batch): inserts those of CONSUME and RESERVE, and
 -- updates those of COMMIT and RELEASE. The caller has locked the usage rows. Raises unique_violation or
 -- serialization_failure if another session has written one of the keys meanwhile; the batch is then sent again.
+-- p_has_holds: whether there may be others than those of CONSUME.
 create or replace function headroom.write_counted_keys(
-    p_bucket smallint, p_keys headroom.counted_key[], p_at timestamptz
+    p_bucket smallint, p_keys headroom.counted_key[], p_has_holds boolean, p_at timestamptz
 ) returns void
     language plpgsql
 as $$
@@ -20,6 +21,9 @@ begin
         counted.key, counted.window_opened_at, counted.window_used, counted.window_held, counted.window_limit
     from unnest(p_keys) as counted
     where counted.verb in ('consume', 'reserve');
+    if not p_has_holds then
+        return;
+    end if;
     -- Keys are updated one after the other, because an UPDATE with a join may read all keys if the table was small when
     -- it was last analyzed.
     for v_key in select counted.* from unnest(p_keys) as counted where counted.verb in ('commit', 'release') loop

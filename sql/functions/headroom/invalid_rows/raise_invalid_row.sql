@@ -1,7 +1,8 @@
--- Raises HR006 if a row has a value that a check constraint forbids, because the constraint was removed. The message
--- contains only the name of the column, because the service logs each message once. Callers first detect such a row by
--- a cheaper condition; this function finds the column.
-create or replace function headroom.raise_invalid_row(p_table text, p_row jsonb) returns void
+-- Raises p_code if a row has a value that a constraint forbids. HR006: the row is stored, because the constraint was
+-- removed. The message contains only the name of the column, because the service logs each message once. Callers first
+-- detect such a row by a cheaper condition; this function finds the column.
+create or replace function headroom.raise_invalid_row(p_table text, p_row jsonb, p_code text default 'HR006')
+    returns void
     language plpgsql stable set search_path = pg_catalog, pg_temp
 as $$
 declare
@@ -14,15 +15,24 @@ begin
         from (values
             (
                 'public.message_usage',
-                '{message_count,held,released,granted,limit,plan_limit,window_count,window_held,window_limit}',
+                '{message_count,held,released,granted,limit,plan_limit,window_count,window_held,window_limit,'
+                'generation,plan_revision,entitlement_version}',
                 'coalesce(%I, 0) >= 0'
             ),
             ('public.message_usage', '{updated_at,started_at,resets_at,expires_at}', 'headroom.is_instant(%I)'),
             ('headroom.message_keys', '{messages}', '%I between 1 and 1000000'),
             (
                 'headroom.message_keys',
-                '{used,held,limit,committed_messages,committed_used,committed_held,committed_limit}',
+                '{used,held,limit,committed_messages,committed_used,committed_held,committed_limit,window_used,'
+                'window_held,window_limit,committed_window_used,committed_window_held,committed_window_limit,'
+                'generation}',
                 'coalesce(%I, 0) >= 0'
+            ),
+            ('headroom.message_keys', '{verb}', '%I in (''c'', ''r'')'),
+            ('headroom.message_keys', '{status}', '%I in (''c'', ''h'', ''r'')'),
+            (
+                'headroom.message_keys', '{expires_at}',
+                'coalesce(%1$I, ''-infinity'') = ''-infinity'' or headroom.is_instant(%1$I)'
             ),
             ('headroom.subscribers', '{anchor_day}', '%I between 1 and 31'),
             ('headroom.plans', '{allowance}', 'coalesce(%I, 0) >= 0'),
@@ -47,11 +57,14 @@ begin
         ) into v_is_valid using p_row;
         if not v_is_valid then
             raise exception '%.% is out of range', replace(p_table, 'public.', ''), v_column
-                using errcode = 'HR006', detail = format('The value is %s.', coalesce(p_row ->> v_column, 'null')),
-                    hint = format(
-                        'select * from %s where (%s) is not true lists such rows. Correct them, then add the '
-                        'check constraint again.', replace(p_table, 'public.', ''), v_rule
-                    );
+                using errcode = p_code, detail = format('The value is %s.', coalesce(p_row ->> v_column, 'null')),
+                    hint = case
+                        when p_code <> 'HR006' then format('Set it so that %s.', v_rule)
+                        else format(
+                            'select * from %s where (%s) is not true lists such rows. Correct them, then restore the '
+                            'constraint.', replace(p_table, 'public.', ''), v_rule
+                        )
+                    end;
         end if;
     end loop;
 end
