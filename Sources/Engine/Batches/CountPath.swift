@@ -67,9 +67,12 @@ struct CountPath {
             number: attempt.number
         )
         try connection.send(prepared: statement.query.name, parameters)
-        guard let result = try sender.awaitResult(connection, part, .unknown) else { return .allExpired }
-        guard result.rowCount == 0, attempt.isRepetition else {
+        do throws(PostgresError) {
+            guard let result = try sender.awaitResult(connection, part, .unknown) else { return .allExpired }
             return .committed(.result(result), isUnreplicated: result.isUnreplicated)
+        } catch {
+            guard error.kind == .server(StatementFailure.countedBefore) else { throw error }
+            try attempt.requireRepetition()
         }
         guard
             let receipt = try sender.awaitResult(
@@ -82,8 +85,8 @@ struct CountPath {
         else {
             return .allExpired
         }
-        let counts = try ReceiptStatement.counts(receipt, number: attempt.number)
-        return .committed(counts.map { .counted($0) } ?? .result(result), isUnreplicated: result.isUnreplicated)
+        // The sender confirms the lost commit.
+        return .committed(.counted(try ReceiptStatement.counts(receipt, number: attempt.number)), isUnreplicated: false)
     }
 
     // MARK: Answers
@@ -103,7 +106,7 @@ struct CountPath {
         var unreadable: Set<UserID> = []
         let uncounted: [Batch.UserRequests]
         do throws(PostgresError) {
-            guard let counted = try CountBatchStatement.Result(result) else { return Array(groups) }
+            let counted = try CountBatchStatement.Result(result)
             laneConnection.noteWords(counted.wordsRevision)
             var entitlements = statement.cached.map { $0?.entitlement }
             var holds: [Int: CountBatchStatement.Holds] = [:]

@@ -6,9 +6,9 @@ import Usage
 ///
 /// Each counting statement has a number. In its own transaction it advances the lane's receipt in its bucket from the
 /// previous number to its own, and counts only if it did. After a lost connection, the same number is sent again. If
-/// the lost transaction was committed, the statement does nothing, and the receipt has its counts; if it is still
-/// running on the server, the second waits for the receipt's row lock; if it starts later, it does nothing. Reading the
-/// receipt instead of sending again would be wrong: the lost transaction might commit afterwards.
+/// the lost transaction was committed, the statement fails, and the receipt has its counts; if it is still running on
+/// the server, the second waits for its row locks; if it starts later, it fails. Reading the receipt instead of sending
+/// again would be wrong: the lost transaction might commit afterwards.
 struct ExactlyOnceSender {
     enum Reply<Value> {
         case value(Value)

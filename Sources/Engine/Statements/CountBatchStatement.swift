@@ -67,12 +67,12 @@ struct CountBatchStatement {
         /// The revision of the words; nil if it cannot be read.
         let wordsRevision: Int32?
 
-        /// Reads the result; nil if the statement did nothing, because its number had been counted before.
-        ///
         /// - Throws: if the function was replaced by one that returns something else. It is unknown then which users
         ///   were counted. `forEachCount` throws for the same reason.
-        init?(_ result: QueryResult) throws(PostgresError) {
-            guard result.rowCount > 0 else { return nil }
+        init(_ result: QueryResult) throws(PostgresError) {
+            guard result.rowCount > 0 else {
+                throw PostgresError.replacedFunction("headroom.count_batch returned no counts")
+            }
             self.result = result
             counts = try result.column("counts")
             let clock = try result.column("observed_at")

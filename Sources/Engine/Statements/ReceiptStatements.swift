@@ -15,11 +15,13 @@ enum ReceiptStatement {
         return parameters
     }
 
-    /// The users that the batch with this number counted; nil if the receipt is of another batch.
-    static func counts(_ result: QueryResult, number: Int64) throws(PostgresError) -> [CountedUser]? {
+    /// The users that the batch with this number counted.
+    ///
+    /// - Throws: `receiptUnknown` if the receipt is of another batch.
+    static func counts(_ result: QueryResult, number: Int64) throws(PostgresError) -> [CountedUser] {
         let (numberColumn, countsColumn) = (try result.column("number"), try result.column("counts"))
         guard result.rowCount == 1, try result.int64(0, numberColumn) == number, !result.isNull(0, countsColumn) else {
-            return nil
+            throw PostgresError(.server(StatementFailure.receiptUnknown), "the lane's receipt is of another batch")
         }
         var decoder = CountedUserDecoder()
         return try result.int64s(0, countsColumn).compactMap { $0.flatMap { decoder.next($0) } }

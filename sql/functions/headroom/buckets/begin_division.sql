@@ -7,7 +7,7 @@ as $$
 declare
     v_map headroom.bucket_map;
 begin
-    lock table headroom.lane_receipts in exclusive mode;
+    perform pg_advisory_xact_lock(hashtextextended('headroom.divide_users', 0));
     -- This table comes before the others, because lanes that read lock it first.
     lock table public.message_usage in access exclusive mode;
     select * into v_map from headroom.bucket_map for update;

@@ -3,9 +3,8 @@
 -- the role headroom_owner, in a transaction of its own: it stops all counting until that ends, so a step should move a
 -- few thousand rows at most.
 --
--- The lock on the receipts waits for the batches that are being counted, and holds up the next ones. These then find
--- that the revision of the map has changed (HR012). The advisory lock does the same for all other changes, which call
--- headroom.lock_subscriber. A change by psql that writes the tables directly, and has waited for a row which is moved,
+-- The advisory lock waits for the batches and changes under way, and holds up the next ones (headroom.await_division).
+-- Batches then find that the revision of the map has changed (HR012). A change by psql that writes the tables directly, and has waited for a row which is moved,
 -- fails by the trigger bucket_is_of_the_user, or finds no row, and can be made again.
 create or replace function headroom.divide_users(p_to integer) returns bigint
     language plpgsql set search_path = pg_catalog, pg_temp
@@ -16,8 +15,6 @@ declare
     v_moved bigint;
     v_rows bigint := 0;
 begin
-    lock table headroom.lane_receipts in exclusive mode;
-    -- This comes after the receipts, because lanes lock those first, then subscribers.
     perform pg_advisory_xact_lock(hashtextextended('headroom.divide_users', 0));
     select * into v_map from headroom.bucket_map for update;
     if p_to is null or p_to not between v_map.moved + 1 and 4096 then

@@ -1,5 +1,5 @@
--- Changes to which bucket each user belongs, for headroom.bucket_of and for the service. The caller has locked
--- headroom.lane_receipts.
+-- Changes to which bucket each user belongs, for headroom.bucket_of and for the service. The caller has stopped all
+-- counting (headroom.await_division).
 create or replace function headroom.write_bucket_map(p_buckets smallint[], p_moved integer) returns void
     language plpgsql set search_path = pg_catalog, pg_temp
 as $$

@@ -1,6 +1,7 @@
--- Counts a batch of messages of one bucket, one usage row per user, exactly once for each number of a lane. Returns
--- what was counted, and no row if this number was already counted. Locks the lane's receipt, then the usage rows in
--- ascending order of user_id.
+-- Counts a batch of messages of one bucket, one usage row per user, exactly once for each number of a lane, and returns
+-- what was counted. Raises HR013 if this number was already counted, and HR001 if the receipt is at another number
+-- (headroom.raise_other_receipt); then nothing is counted. Locks the usage rows in ascending order of user_id, then the
+-- lane's receipt.
 --
 -- p_users is ascending without duplicates. Each of the other arrays has one element per user. p_period_ordinals: the
 -- ordinal in p_periods of the period in which the row is expected; if it is 0, because the caller does not know it, the
@@ -31,7 +32,9 @@ declare
     v_now constant timestamptz := headroom.now();
     -- A row with a later date was written while the clock was ahead (headroom.is_usable).
     v_latest constant timestamptz := v_now + interval '1 hour';
-    v_number bigint;
+    -- This is headroom.await_division, without a query.
+    v_has_awaited constant boolean
+        := pg_advisory_xact_lock_shared(hashtextextended('headroom.divide_users', 0)) is null;
     v_revision integer;
     v_buckets_revision integer;
     -- Nearly all batches have one number of messages and one period. Looking up the element of each row takes a tenth
@@ -53,16 +56,6 @@ declare
     v_returned_users uuid[] := '{}';
     v_counts headroom.count_batch_row;
 begin
-    select receipt.number into v_number
-    from headroom.lane_receipts as receipt
-    where receipt.bucket = p_bucket and receipt.lane = p_lane for update;
-    if v_number = p_number then
-        -- This number was already counted, over a connection that was then lost.
-        return;
-    elsif v_number is distinct from p_number - 1 then
-        -- The receipt was deleted while the lane was idle, or this is another database.
-        raise exception 'lane % is at number %, not at %', p_lane, v_number, p_number - 1 using errcode = 'HR001';
-    end if;
     select revised.revision, revised.words_revision, revised.buckets_revision
     into v_revision, v_counts.words_revision, v_buckets_revision
     from headroom.present_revisions as revised;
@@ -135,7 +128,10 @@ begin
 
     update headroom.lane_receipts as receipt
     set number = p_number, counts = v_counted, answers = null, updated_at = v_now
-    where receipt.bucket = p_bucket and receipt.lane = p_lane;
+    where receipt.bucket = p_bucket and receipt.lane = p_lane and receipt.number = p_number - 1;
+    if not found then
+        perform headroom.raise_other_receipt(p_bucket, p_lane, p_number);
+    end if;
     v_counts.counts := v_counted;
     v_counts.observed_at := v_now;
     return next v_counts;

@@ -19,7 +19,9 @@ as $$
 declare
     v_now constant timestamptz := headroom.now();
     v_latest constant timestamptz := v_now + interval '1 hour';
-    v_number bigint;
+    -- This is headroom.await_division, without a query.
+    v_has_awaited constant boolean
+        := pg_advisory_xact_lock_shared(hashtextextended('headroom.divide_users', 0)) is null;
     v_revision integer;
     v_buckets_revision integer;
     v_periods integer[] := p_period_ordinals;
@@ -45,14 +47,6 @@ declare
     v_returned_users uuid[] := '{}';
     v_counts headroom.count_batch_row;
 begin
-    select receipt.number into v_number
-    from headroom.lane_receipts as receipt
-    where receipt.bucket = p_bucket and receipt.lane = p_lane for update;
-    if v_number = p_number then
-        return;
-    elsif v_number is distinct from p_number - 1 then
-        raise exception 'lane % is at number %, not at %', p_lane, v_number, p_number - 1 using errcode = 'HR001';
-    end if;
     select revised.revision, revised.words_revision, revised.buckets_revision
     into v_revision, v_counts.words_revision, v_buckets_revision
     from headroom.present_revisions as revised;
@@ -204,7 +198,10 @@ begin
     perform headroom.write_counted_keys(p_bucket, v_keys, v_has_holds, v_now);
     update headroom.lane_receipts as receipt
     set number = p_number, counts = v_counted, answers = null, updated_at = v_now
-    where receipt.bucket = p_bucket and receipt.lane = p_lane;
+    where receipt.bucket = p_bucket and receipt.lane = p_lane and receipt.number = p_number - 1;
+    if not found then
+        perform headroom.raise_other_receipt(p_bucket, p_lane, p_number);
+    end if;
     v_counts.counts := v_counted;
     v_counts.observed_at := v_now;
     return next v_counts;

@@ -15,6 +15,7 @@ declare
     v_number bigint;
     v_buckets_revision integer;
 begin
+    perform headroom.await_division();
     select receipt.number, receipt.answers into v_number, answers
     from headroom.lane_receipts as receipt
     where receipt.bucket = p_bucket and receipt.lane = p_lane for update;
@@ -22,8 +23,7 @@ begin
         answers := coalesce(answers, '');
         return;
     elsif v_number is distinct from p_number - 1 then
-        -- The receipt was deleted while the lane was idle, or this is another database.
-        raise exception 'lane % is at number %, not at %', p_lane, v_number, p_number - 1 using errcode = 'HR001';
+        perform headroom.raise_other_receipt(p_bucket, p_lane, p_number);
     end if;
     answers := null;
     select revised.revision, revised.words_revision, revised.buckets_revision
