@@ -188,7 +188,7 @@ struct BatchUnderTest {
         let groups = batch.groups[...]
         var completions: [Completion] = []
         do {
-            guard let counted = try CountBatchStatement.Result(result) else { preconditionFailure("a row of counts") }
+            let counted = try CountBatchStatement.Result(result)
             keep(
                 try batch.answer(groups, counted, entitlements, [:], into: &completions) { user, after, _ in
                     users.learnExhaustion(user, after)

@@ -97,6 +97,7 @@ struct InvalidValueTests {
             $$;
             alter table message_usage
                 disable trigger values_are_in_range, disable trigger record_manual_change;
+            alter table headroom.message_keys disable trigger values_are_in_range;
             insert into headroom.plans (plan, label, cycle, allowance) values ('team', 'Team', 'monthly', 5000);
             """
         )

@@ -123,31 +123,63 @@ struct StoppedBackendTests {
         }
     }
 
-    @Test("keeps its receipt locked, so that its batch is not counted twice, and the outcome is unknown")
-    func holdsReceipt() async throws {
+    /// Stops the backend while its batch waits for the row of `locked`, cuts its connection, and unlocks the row.
+    ///
+    /// - Returns: the outcomes of the batch, and after how long they arrived.
+    private func stopWaiting(
+        for locked: UserID,
+        _ users: [UserID],
+        _ database: TestDatabase,
+        _ proxy: Proxy,
+        _ harness: EngineHarness,
+        _ process: pid_t
+    ) async throws -> ([Outcome], Duration) {
+        try await database.psql.execute("begin; select from message_usage where user_id = '\(locked)' for update")
+        let start = ContinuousClock.now
+        let slots = harness.submit(users.map { ($0, .consume(2)) })
+        try await waitUntil("the batch waits for the row") {
+            try await database.psql.number(
+                "select count(*) from pg_stat_activity where pid = \(process) and wait_event_type = 'Lock'"
+            ) == 1
+        }
+        kill(process, SIGSTOP)
+        proxy.abandonAll()
+        try await database.psql.execute("commit")
+        return (try await harness.outcomes(of: slots), ContinuousClock.now - start)
+    }
+
+    @Test("changes nothing if it had locked no user when its batch was sent again on another connection")
+    func overtaken() async throws {
+        try await withStore { database, proxy, harness in
+            let process = try await backend(database)
+            defer { kill(process, SIGCONT) }
+            let (outcomes, _) = try await stopWaiting(for: user(1), [user(1)], database, proxy, harness, process)
+            #expect(outcomes[0].answer?.snapshot.used == 3)
+            try await goOn(process, database)
+            #expect(try await database.count(of: user(1), period: "trial") == 3)
+            #expect(try await harness.execute(user(1), .consume(1)).answer?.snapshot.used == 4)
+        }
+    }
+
+    @Test("keeps its users locked, so that its batch is not counted twice, and the outcome is unknown")
+    func holdsUsers() async throws {
         let requestTimeout = Duration.seconds(8)
         try await withStore(requestTimeout: requestTimeout) { database, proxy, harness in
+            #expect(try await harness.execute([(user(2), .consume(1))], within: waitLimit)[0].isAllowed)
             let process = try await backend(database)
-            try await database.psql.execute("begin; select from message_usage where user_id = '\(user(1))' for update")
-            let start = ContinuousClock.now
-            let slots = harness.submit([(user(1), .consume(2))])
-            try await waitUntil("the batch waits for the row") {
-                try await database.psql.number(
-                    "select count(*) from pg_stat_activity where pid = \(process) and wait_event_type = 'Lock'"
-                ) == 1
-            }
-            kill(process, SIGSTOP)
             defer { kill(process, SIGCONT) }
-            proxy.abandonAll()
-            try await database.psql.execute("commit")
-            let outcome = try await harness.outcomes(of: slots)[0]
-            #expect(outcome.failure == .unknown)
-            #expect(ContinuousClock.now - start >= requestTimeout)
+            let users = [user(1), user(2)]
+            let (outcomes, elapsed) = try await stopWaiting(for: user(2), users, database, proxy, harness, process)
+            #expect(outcomes.map(\.failure) == [.unknown, .unknown])
+            #expect(elapsed >= requestTimeout)
             try await goOn(process, database)
-            let count = try await database.count(of: user(1), period: "trial")
-            #expect(count == 1 || count == 3)
             try await waitUntil("the lane connects again") { harness.isConnected }
-            #expect(try await harness.execute(user(1), .consume(1)).answer?.snapshot.used == (count ?? 0) + 1)
+            let counts = try await [
+                database.count(of: user(1), period: "trial"), database.count(of: user(2), period: "trial"),
+            ]
+            #expect(counts == [1, 1] || counts == [3, 3])
+            let used = try await harness.execute(user(1), .consume(1)).answer?.snapshot.used
+            #expect(used == (counts[0] ?? 0) + 1)
         }
     }
 }

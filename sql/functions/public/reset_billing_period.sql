@@ -9,7 +9,7 @@ declare
     v_bucket_rows bigint;
     v_buckets smallint[];
     -- A message that is released later is not taken off the new count. Citus sends no UPDATE that calls nextval.
-    v_generation constant bigint := nextval('headroom.generations');
+    v_generation constant bigint := headroom.next_generation();
     -- This is the beginning of the labels with a number; null for a period that has none.
     v_prefix constant text := case
         when headroom.label_cycle(p_billing_period) in ('monthly', 'weekly') and strpos(p_billing_period, '.') = 0

@@ -55,7 +55,7 @@ begin
                 hint = 'select billing_period from message_usage where user_id = … lists the periods.';
     end if;
     -- A message that is released later is not taken off the new count.
-    v_generation := nextval('headroom.generations');
+    v_generation := headroom.next_generation();
     update public.message_usage
     set message_count = 0, generation = v_generation, released = least(released::bigint + message_count, 2147483647),
         updated_at = headroom.now(), window_opened_at = null, window_ends_at = null, window_count = null,

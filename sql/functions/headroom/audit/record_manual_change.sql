@@ -31,7 +31,7 @@ begin
             or not headroom.is_instant(new.updated_at) then
             perform headroom.raise_invalid_row('public.message_usage', v_after, 'check_violation');
         elsif new.message_count < old.message_count and new.released = old.released then
-            v_generation := nextval('headroom.generations');
+            v_generation := headroom.next_generation();
             update public.message_usage
             set generation = v_generation,
                 released = least(released::bigint + old.message_count - new.message_count, 2147483647)
