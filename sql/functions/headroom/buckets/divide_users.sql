@@ -4,8 +4,9 @@
 -- few thousand rows at most.
 --
 -- The advisory lock waits for the batches and changes under way, and holds up the next ones (headroom.await_division).
--- Batches then find that the revision of the map has changed (HR012). A change by psql that writes the tables directly, and has waited for a row which is moved,
--- fails by the trigger bucket_is_of_the_user, or finds no row, and can be made again.
+-- Batches then find that the revision of the map has changed (HR012). A change by psql that writes the tables directly,
+-- and has waited for a row which is moved, fails by the trigger bucket_is_of_the_user, or finds no row, and can be made
+-- again.
 create or replace function headroom.divide_users(p_to integer) returns bigint
     language plpgsql set search_path = pg_catalog, pg_temp
 as $$

@@ -1,6 +1,6 @@
--- Raises the error about a receipt that is not at the number before p_number. HR013: it is at p_number, because the batch
--- was counted over a connection that was then lost. HR001: it is at another number, or was deleted while the lane was
--- idle, or this is another database.
+-- Raises the error about a receipt that is not at the number before p_number. HR013: it is at p_number, because the
+-- batch was counted over a connection that was then lost. HR001: it is at another number, or was deleted while the lane
+-- was idle, or this is another database.
 create or replace function headroom.raise_other_receipt(p_bucket smallint, p_lane uuid, p_number bigint) returns void
     language plpgsql set search_path = pg_catalog, pg_temp
 as $$
