@@ -26,6 +26,20 @@ struct EventLoopQueueTests {
         #expect(queue.removeAll().isEmpty)
     }
 
+    /// The event loop wakes up before the thread that has woken it goes on.
+    @Test("elements can be removed while a task is being scheduled")
+    func removingDoesNotWaitForTheHop() {
+        let queue = EventLoopQueue<Int>()
+        let isRemoved = DispatchSemaphore(value: 0)
+        queue.append(1) {
+            Thread.detachNewThread {
+                #expect(queue.removeAll() == [1])
+                isRemoved.signal()
+            }
+            #expect(isRemoved.wait(timeout: .now() + .seconds(60)) == .success)
+        }
+    }
+
     @Test("cannot be closed while a task is being scheduled")
     func closingWaitsForTheHop() {
         let queue = EventLoopQueue<Int>()

@@ -9,16 +9,21 @@ final class EventLoopQueue<Element: Sendable>: Sendable {
     }
 
     private let state = Mutex(State())
+    /// This is locked while a task is scheduled, so that no event loop is used that has ended after `close()`. With the
+    /// lock of `state`, the event loop, which `schedule` wakes, would wait for it at once.
+    private let scheduling = Mutex(())
 
     /// Drops the element once the queue is closed.
     ///
-    /// - Parameter schedule: schedules the task that calls `removeAll`, and must not call it itself. It runs under the
-    ///   lock, so that it never uses an event loop that has ended after `close()`.
+    /// - Parameter schedule: schedules the task that calls `removeAll`, and must not call `append` or `close` itself.
     func append(_ element: Element, schedule: () -> Void) {
-        state.withLock {
-            guard !$0.isClosed else { return }
-            $0.elements.append(element)
-            if $0.elements.count == 1 { schedule() }
+        scheduling.withLock { _ in
+            let isFirst = state.withLock {
+                guard !$0.isClosed else { return false }
+                $0.elements.append(element)
+                return $0.elements.count == 1
+            }
+            if isFirst { schedule() }
         }
     }
 
@@ -33,6 +38,6 @@ final class EventLoopQueue<Element: Sendable>: Sendable {
 
     /// After this, no task is scheduled. Call it before the event loop ends.
     func close() {
-        state.withLock { $0.isClosed = true }
+        scheduling.withLock { _ in state.withLock { $0.isClosed = true } }
     }
 }
