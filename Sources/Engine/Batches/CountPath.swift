@@ -2,7 +2,7 @@ import Postgres
 import Usage
 
 /// The fast path: counts with one statement that touches one row per user and joins nothing.
-struct CountPath {
+final class CountPath {
     private let sender: ExactlyOnceSender
     private let isolation: RowErrorIsolation
     private let readPath: ReadPath

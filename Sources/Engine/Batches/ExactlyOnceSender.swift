@@ -9,7 +9,7 @@ import Usage
 /// the lost transaction was committed, the statement fails, and the receipt has its counts; if it is still running on
 /// the server, the second waits for its row locks; if it starts later, it fails. Reading the receipt instead of sending
 /// again would be wrong: the lost transaction might commit afterwards.
-struct ExactlyOnceSender {
+final class ExactlyOnceSender {
     enum Reply<Value> {
         case value(Value)
         /// Every request was answered, because its deadline passed or its outcome cannot be found out.
@@ -67,8 +67,20 @@ struct ExactlyOnceSender {
     let laneConnection: LaneConnection
     let delivery: OutcomeDelivery
     let logger: Logger
-    /// Sleeps until the lane is woken, at most until this instant.
-    let sleep: (ContinuousClock.Instant) -> Void
+    private let sleep: (ContinuousClock.Instant) -> Void
+
+    /// - Parameter sleep: sleeps until the lane is woken, at most until this instant.
+    init(
+        laneConnection: LaneConnection,
+        delivery: OutcomeDelivery,
+        logger: Logger,
+        sleep: @escaping (ContinuousClock.Instant) -> Void
+    ) {
+        self.laneConnection = laneConnection
+        self.delivery = delivery
+        self.logger = logger
+        self.sleep = sleep
+    }
 
     var metrics: LaneMetrics { delivery.metrics }
 

@@ -1,12 +1,29 @@
 /// Delivers the outcomes of a lane's requests, and counts those that are unknown.
-struct OutcomeDelivery {
+///
+/// A class, as the parts that execute batches, because copies of a struct with many references cost some microseconds.
+final class OutcomeDelivery {
     let laneConnection: LaneConnection
     let mailboxes: MailboxRegistry
     let metrics: LaneMetrics
-    /// The users to notify; nil if the service sends no notifications.
-    var crossedUsers: CrossedUsers?
-    /// The trace of the batch; nil if the service traces nothing.
-    var trace: LaneTrace?
+    private let crossedUsers: CrossedUsers?
+    let trace: LaneTrace?
+
+    /// - Parameters:
+    ///   - crossedUsers: the users to notify; nil if the service sends no notifications.
+    ///   - trace: the trace of the batch; nil if the service traces nothing.
+    init(
+        laneConnection: LaneConnection,
+        mailboxes: MailboxRegistry,
+        metrics: LaneMetrics,
+        crossedUsers: CrossedUsers? = nil,
+        trace: LaneTrace? = nil
+    ) {
+        self.laneConnection = laneConnection
+        self.mailboxes = mailboxes
+        self.metrics = metrics
+        self.crossedUsers = crossedUsers
+        self.trace = trace
+    }
 
     /// Delivers outcomes, between two statements of the lane: it reads words at least as new as the answers, if
     /// necessary.

@@ -4,7 +4,7 @@ import Usage
 
 /// The read path: answers users from their rows, without a lock and without writing. Also reads what the statements of
 /// the other paths do not return.
-struct ReadPath {
+final class ReadPath {
     private let sender: ExactlyOnceSender
     private let isolation: RowErrorIsolation
     private let laneConnection: LaneConnection

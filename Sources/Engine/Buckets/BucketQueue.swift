@@ -76,7 +76,8 @@ struct BucketQueue {
 
     /// The earliest deadline of a waiting request.
     var nextDeadline: Deadline? {
-        [next.first?.deadline, connections.nextDeadline].compactMap(\.self).min()
+        guard !connections.isEmpty else { return next.first?.deadline }
+        return [next.first?.deadline, connections.nextDeadline].compactMap(\.self).min()
     }
 
     /// Removes some requests. Those of each connection are returned in their order.

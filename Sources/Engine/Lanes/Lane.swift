@@ -184,12 +184,21 @@ final class Lane: Sendable {
                 continue
             }
             if queue.withLock({ $0.finishIfDrained() }) { break }
-            // An idle connection is readable only when it is closing. The lane finds that out before the next request.
-            if wake.sleep(orUntilReadable: connection.socket, until: queue.withLock { $0.nextLook }) {
-                checkIdle(connection, laneConnection)
-            }
+            sleep(connection, &work, laneConnection)
         }
         laneConnection.close()
+    }
+
+    /// Sleeps until it is woken, and executes the work that has arrived. `run` looks at everything else before and
+    /// after, not in between, because a client waits.
+    private func sleep(_ connection: DatabaseConnection, _ work: inout LaneWork, _ laneConnection: LaneConnection) {
+        // An idle connection is readable only when it is closing. The lane finds that out before the next request.
+        if wake.sleep(orUntilReadable: connection.socket, until: queue.withLock { $0.nextLook }) {
+            checkIdle(connection, laneConnection)
+            return
+        }
+        expireWaiting(laneConnection, work.trace)
+        if let next = takeWork() { execute(next, &work, laneConnection) }
     }
 
     /// The parts that execute a lane's work.

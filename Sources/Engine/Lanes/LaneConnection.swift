@@ -90,20 +90,7 @@ final class LaneConnection {
     /// Opens the connection when it is time, in the background. It never waits.
     func advance() {
         moveHome()
-        let (database, receipts) = (options.database, receipts)
-        let (buckets, placements, lane) = (currentBuckets, placements, lane)
-        let setup = session.advance { connection, deadline throws(PostgresError) in
-            let observedAt = try LaneConnection.readServer(
-                connection,
-                database,
-                isCoordinator: database === placements.database,
-                deadline: deadline
-            )
-            if database === placements.database { try placements.refresh(over: connection, deadline: deadline) }
-            buckets.note(try connection.currentBuckets(deadline: deadline))
-            let first = placements.current.firstBucket(ofLane: lane, by: buckets.current)
-            return try LaneConnection.setUp(connection, receipts, first: first, observedAt, deadline: deadline)
-        }
+        let setup = session.advance { makeSetUp() }
         if connection != nil, hasBriefLockTimeout, !waitsBriefly { endBriefLockTimeout() }
         guard let setup else { return }
         hasBriefLockTimeout = false
@@ -121,6 +108,23 @@ final class LaneConnection {
         catalog = setup.catalog
         observedInstant = setup.observedAt
         refreshWords(seen: nil)
+    }
+
+    private func makeSetUp() -> ReconnectingSession<Setup>.SetUp {
+        let (database, receipts) = (options.database, receipts)
+        let (buckets, placements, lane) = (currentBuckets, placements, lane)
+        return { connection, deadline throws(PostgresError) in
+            let observedAt = try LaneConnection.readServer(
+                connection,
+                database,
+                isCoordinator: database === placements.database,
+                deadline: deadline
+            )
+            if database === placements.database { try placements.refresh(over: connection, deadline: deadline) }
+            buckets.note(try connection.currentBuckets(deadline: deadline))
+            let first = placements.current.firstBucket(ofLane: lane, by: buckets.current)
+            return try LaneConnection.setUp(connection, receipts, first: first, observedAt, deadline: deadline)
+        }
     }
 
     /// The options of sessions on the coordinator, for changes of tables that are there alone; nil if the lane's

@@ -248,7 +248,8 @@ struct LaneQueue {
 
     /// When a lane without other work looks at locked rows, or a request's deadline passes; nil if none waits.
     var nextLook: ContinuousClock.Instant? {
-        [lockedUsers.nextInstant, lockedUsers.nextDeadline?.instant].compactMap(\.self).min()
+        if lockedUsers.isEmpty { return nil }
+        return [lockedUsers.nextInstant, lockedUsers.nextDeadline?.instant].compactMap(\.self).min()
     }
 
     /// The number of requests that wait for locked rows.
@@ -261,6 +262,7 @@ struct LaneQueue {
     /// - Returns: the addresses to which their outcomes are delivered.
     mutating func expire(at now: Deadline) -> [ReturnAddress] {
         var expired: [ReturnAddress] = []
+        guard let next = nextDeadlineOfBuckets, next <= now else { return expired }
         for bucket in Array(turns.buckets) {
             queues[bucket].expire(at: now, into: &expired)
             if queues[bucket].isEmpty { turns.remove(bucket) }
@@ -276,8 +278,17 @@ struct LaneQueue {
 
     /// The earliest deadline of a waiting request.
     var nextDeadline: Deadline? {
-        let deadline = turns.buckets.compactMap { queues[$0].nextDeadline }.min()
+        let deadline = nextDeadlineOfBuckets
         return lockedUsers.isEmpty ? deadline : [deadline, lockedUsers.nextDeadline].compactMap(\.self).min()
+    }
+
+    private var nextDeadlineOfBuckets: Deadline? {
+        var next: Deadline?
+        for bucket in turns.buckets {
+            guard let deadline = queues[bucket].nextDeadline else { continue }
+            next = next.map { min($0, deadline) } ?? deadline
+        }
+        return next
     }
 
     // MARK: Users move

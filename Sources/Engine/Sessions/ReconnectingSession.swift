@@ -78,14 +78,15 @@ final class ReconnectingSession<Setup: Sendable> {
 
     /// Starts to open the session when it is time, and takes over the connection when it is ready. It never waits.
     ///
-    /// - Returns: the result of `setUp` if the session was opened just now.
-    func advance(_ setUp: @escaping SetUp) -> Setup? {
+    /// - Parameter makeSetUp: called to open the session. While it is open, `advance` allocates nothing.
+    /// - Returns: the result of the setup if the session was opened just now.
+    func advance(_ makeSetUp: () -> SetUp) -> Setup? {
         dropIfSuperseded()
         settle()
         if machine.startOpening(at: .now) {
             let opening = OneShot<Opened>()
             self.opening = opening
-            let (options, statements, wake) = (options, statements, wake)
+            let (options, statements, wake, setUp) = (options, statements, wake, makeSetUp())
             startThread(named: "headroom.connect") {
                 opening.complete(
                     Result { () throws(PostgresError) in try Self.open(options, statements, setUp) }
@@ -249,7 +250,7 @@ extension PostgresError {
 }
 
 extension ReconnectingSession where Setup == Void {
-    func advance() { _ = advance { _, _ in } }
+    func advance() { _ = advance { { _, _ in } } }
 
     /// Runs a prepared statement on the open connection.
     ///
