@@ -51,10 +51,9 @@ final class ConnectionGroup: @unchecked Sendable {
         mailbox = ConnectionMailbox(of: engine, metrics, eventLoop)
         requests = EngineRequests(engine, mailbox, eventLoop)
         turns = ConnectionTurns(eventLoop)
-        policy = access.observe { [weak self] policy in
-            guard let self else { return }
-            eventLoop.execute { self.apply(policy) }
-        }
+        // The reference is strong until `endObservation`. A weak one would move the group's reference count out of
+        // line, and each message retains the group several times.
+        policy = access.observe { policy in eventLoop.execute { self.apply(policy) } }
     }
 
     // MARK: Connections
