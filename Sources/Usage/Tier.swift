@@ -9,7 +9,7 @@ public enum Tier: String, Sendable, Comparable, CaseIterable {
     ///   - used: messages counted or held.
     ///   - limit: messages allowed; nil is unlimited and always silent. A limit that is 0 or used up is blocked, unless
     ///     the plan is unenforced.
-    public init(used: Int, limit: Int?, plan: Plan) {
+    public init(used: Int, limit: Int?, plan: borrowing Plan) {
         guard let limit else {
             self = .silent
             return
@@ -45,7 +45,7 @@ public enum Display: String, Sendable, CaseIterable {
     /// from the gentle tier on.
     ///
     /// - Parameter limit: messages allowed; nil is unlimited.
-    public init(tier: Tier, plan: Plan, limit: Int?) {
+    public init(tier: Tier, plan: borrowing Plan, limit: Int?) {
         self =
             switch tier {
             case .blocked: .blocked
