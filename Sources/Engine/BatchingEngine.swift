@@ -204,7 +204,7 @@ final class MailboxRegistry: Sendable {
     }
 
     /// Delivers completions, with one call for each mailbox that they concern.
-    func deliver(_ completions: [Completion]) {
+    func deliver(_ completions: consuming [Completion]) {
         guard !completions.isEmpty else { return }
         let mailboxes = mailboxes.withLock { $0 }
         // Most batches concern one mailbox. Nothing is copied then.
@@ -213,8 +213,9 @@ final class MailboxRegistry: Sendable {
             mailboxes[first].deliver(completions)
             return
         }
+        let all = completions
         for (index, mailbox) in mailboxes.enumerated() {
-            let own = completions.filter { $0.returnAddress.mailboxIndex == index }
+            let own = all.filter { $0.returnAddress.mailboxIndex == index }
             if !own.isEmpty { mailbox.deliver(own) }
         }
     }

@@ -12,13 +12,11 @@ import Usage
 struct ConnectionStateMachineTests {
     private let dependencies = ConnectionStateMachine.Dependencies(serverVersion: "1.2.3", info: { ["version=1.2.3"] })
 
-    private func outcome(used: Int) -> Outcome {
-        .answer(Answer(user: ada, status: .allowed, snapshot: .paid(used: used)))
+    private func answer(used: Int) -> Answer {
+        Answer(user: ada, status: .allowed, snapshot: .paid(used: used))
     }
 
-    private func reply(used: Int) -> Reply {
-        .answer(Answer(user: ada, status: .allowed, snapshot: .paid(used: used)))
-    }
+    private func reply(used: Int) -> Reply { .answer(answer(used: used)) }
 
     private var consume: DecodedRequest { .command(.consume(user: ada, messages: 1)) }
 
@@ -35,14 +33,14 @@ struct ConnectionStateMachineTests {
         var machine = ConnectionStateMachine.fixture()
         let slots = submit(3, to: &machine)
         #expect(machine.receive(.command(.ping(text: nil)), dependencies) == .replied)
-        machine.complete(slot: slots[2], outcome(used: 3))
-        machine.complete(slot: slots[1], outcome(used: 2))
+        machine.complete(slot: slots[2], answer(used: 3))
+        machine.complete(slot: slots[1], answer(used: 2))
         #expect(replies(&machine) == text([]), "the first is not answered yet")
-        machine.complete(slot: slots[0], outcome(used: 1))
+        machine.complete(slot: slots[0], answer(used: 1))
         #expect(replies(&machine) == text([reply(used: 1), reply(used: 2), reply(used: 3), .pong]))
         #expect(machine.isIdle && !machine.isFinished)
         let next = submit(1, to: &machine)
-        machine.complete(slot: next[0], outcome(used: 4))
+        machine.complete(slot: next[0], answer(used: 4))
         #expect(replies(&machine) == text([reply(used: 4)]))
     }
 
@@ -51,9 +49,9 @@ struct ConnectionStateMachineTests {
         var machine = ConnectionStateMachine.fixture(slots: 2)
         let slots = submit(2, to: &machine)
         #expect(!machine.acceptsRequests)
-        machine.complete(slot: slots[1], outcome(used: 2))
+        machine.complete(slot: slots[1], answer(used: 2))
         #expect(!machine.acceptsRequests, "answered, but its reply waits for the first")
-        machine.complete(slot: slots[0], outcome(used: 1))
+        machine.complete(slot: slots[0], answer(used: 1))
         _ = machine.takeReplies()
         #expect(machine.acceptsRequests)
     }
@@ -77,8 +75,8 @@ struct ConnectionStateMachineTests {
         let slots = submit(2, to: &machine)
         machine.inputEnded()
         #expect(!machine.acceptsRequests && !machine.isFinished)
-        machine.complete(slot: slots[1], outcome(used: 2))
-        machine.complete(slot: slots[0], outcome(used: 1))
+        machine.complete(slot: slots[1], answer(used: 2))
+        machine.complete(slot: slots[0], answer(used: 1))
         #expect(!machine.isFinished)
         #expect(replies(&machine) == text([reply(used: 1), reply(used: 2)]))
         #expect(machine.isFinished)
@@ -91,7 +89,7 @@ struct ConnectionStateMachineTests {
         let error = ReplyError(code: .protocol, text: "broken")
         #expect(machine.receive(.fatal(error), dependencies) == .replied)
         #expect(!machine.acceptsRequests)
-        machine.complete(slot: slots[0], outcome(used: 1))
+        machine.complete(slot: slots[0], answer(used: 1))
         #expect(replies(&machine) == text([reply(used: 1), .error(error)]))
         #expect(machine.isFinished)
     }
@@ -113,7 +111,7 @@ struct ConnectionStateMachineTests {
         #expect(machine.acceptsRequests, "the next request gets the reason")
         #expect(machine.receive(consume, dependencies) == .replied)
         #expect(!machine.acceptsRequests && !machine.isFinished)
-        machine.complete(slot: slots[0], outcome(used: 1))
+        machine.complete(slot: slots[0], answer(used: 1))
         #expect(replies(&machine) == text([reply(used: 1), .error(.draining)]))
         #expect(machine.isFinished)
         machine.drain()
@@ -137,7 +135,7 @@ struct ConnectionStateMachineTests {
         #expect(machine.receive(.command(.quit), dependencies) == .replied)
         #expect(!machine.acceptsRequests)
         #expect(replies(&machine) == text([]))
-        machine.complete(slot: slots[0], outcome(used: 1))
+        machine.complete(slot: slots[0], answer(used: 1))
         #expect(replies(&machine) == text([reply(used: 1), .ok]))
         #expect(machine.isFinished)
     }
@@ -148,7 +146,7 @@ struct ConnectionStateMachineTests {
         let slots = submit(2, to: &machine)
         machine.close()
         #expect(!machine.acceptsRequests && machine.isIdle)
-        machine.complete(slot: slots[1], outcome(used: 2))
+        machine.complete(slot: slots[1], answer(used: 2))
         machine.inputEnded()
         machine.drain()
         #expect(replies(&machine) == text([]))
@@ -182,7 +180,7 @@ struct ConnectionStateMachineTests {
         let top = machine.receive(.command(.top(period: november, count: 5)), dependencies)
         #expect(top == .read(.top(november, count: 5), slot: 1))
         let slot = submit(1, to: &machine)[0]
-        machine.complete(slot: slot, outcome(used: 1))
+        machine.complete(slot: slot, answer(used: 1))
         machine.complete(slot: 1, .failure(EngineError(.unavailable, "away")))
         #expect(replies(&machine) == text([]), "later replies wait for the report")
         let report = PeriodReport(period: november)

@@ -22,7 +22,7 @@ struct ConnectionUnderTest {
     private let dependencies = ConnectionStateMachine.Dependencies(serverVersion: "1.0.0", info: { [] })
     private var room = ByteBufferAllocator().buffer(capacity: 8_192)
     private let request = DecodedRequest.command(.consume(user: Fixtures.user(1), messages: 1))
-    private let outcome = Outcome.answer(Fixtures.answer(used: 12))
+    private let answer = Fixtures.answer(used: 12)
     private var slots: [UInt64] = []
 
     /// The replies are encoded at the end, so this includes the cost of encoding an answer.
@@ -40,7 +40,7 @@ struct ConnectionUnderTest {
         self.room = ByteBuffer()
         room.clear()
         for slot in slots {
-            machine.complete(slot: slot, outcome) {
+            machine.complete(slot: slot, answer) {
                 defer { room = ByteBuffer() }
                 return room
             }
@@ -83,14 +83,14 @@ struct TokensUnderTest {
 struct MetricsUnderTest {
     private let metrics = LoopMetrics()
     private let request = DecodedRequest.command(.consume(user: Fixtures.user(1), messages: 1))
-    private let outcome = Outcome.answer(Fixtures.answer(used: 12))
+    private let answer = Fixtures.answer(used: 12)
 
     /// The work of the event loop for requests that are answered with one delivery.
     func turn(_ requests: Int) {
         for _ in 0..<requests { metrics.count(request) }
         metrics.latencies.begin(second: 1)
         for microseconds in 0..<UInt32(requests) {
-            metrics.count(outcome)
+            metrics.count(answer)
             metrics.latencies.record(microseconds: 900 &+ microseconds)
         }
     }

@@ -141,7 +141,7 @@ final class CountPath {
             // The batch is counted, but the result does not show which users were. A client that sends a message again
             // with its key gets the message's own answer.
             invalidValues.record(error, as: "what a batch has counted cannot be read")
-            delivery.deliver(completions)
+            delivery.deliver(consume completions)
             delivery.fail(part.part(groups.filter { !unreadable.contains($0.user) }), .unknown)
             return []
         }
@@ -149,7 +149,7 @@ final class CountPath {
         if groups.contains(where: \.hasUsage) {
             readPath.deliverWithDetails(completions, of: part, &users)
         } else {
-            delivery.deliver(completions)
+            delivery.deliver(consume completions)
         }
         return unreadable.isEmpty ? uncounted : uncounted.filter { !unreadable.contains($0.user) }
     }

@@ -27,7 +27,7 @@ final class OutcomeDelivery {
 
     /// Delivers outcomes, between two statements of the lane: it reads words at least as new as the answers, if
     /// necessary.
-    func deliver(_ completions: [Completion]) {
+    func deliver(_ completions: consuming [Completion]) {
         laneConnection.refreshWords()
         crossedUsers?.add(completions)
         trace?.answered(completions)

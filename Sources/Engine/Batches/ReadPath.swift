@@ -185,7 +185,7 @@ final class ReadPath {
                 batch.fail(CollectionOfOne(group), error, into: &completions)
             }
         }
-        delivery.deliver(completions)
+        delivery.deliver(consume completions)
         return unanswered
     }
 

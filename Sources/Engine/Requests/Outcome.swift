@@ -49,7 +49,7 @@ public struct Completion: Sendable, Equatable {
 /// event loop is woken once per batch.
 public protocol Mailbox: AnyObject, Sendable {
     /// Called on a lane's thread; it must not block.
-    func deliver(_ completions: [Completion])
+    func deliver(_ completions: consuming [Completion])
     /// Called on the thread of `ChangePublisher`; it must not block.
     func publish(_ publications: [Publication])
 }

@@ -31,7 +31,7 @@ final class ConnectionMailbox: Mailbox, @unchecked Sendable {
         deliveries.close()
     }
 
-    func deliver(_ completions: [Completion]) {
+    func deliver(_ completions: consuming [Completion]) {
         enqueue(.completions(completions))
     }
 
@@ -39,13 +39,14 @@ final class ConnectionMailbox: Mailbox, @unchecked Sendable {
         enqueue(.publications(publications))
     }
 
-    private func enqueue(_ delivery: Delivery) {
+    private func enqueue(_ delivery: consuming Delivery) {
         deliveries.append(delivery) { eventLoop.execute { self.processDeliveries() } }
     }
 
     private func processDeliveries() {
-        for delivery in deliveries.removeAll() {
-            switch delivery {
+        var deliveries = deliveries.removeAll()
+        while let delivery = deliveries.popFirst() {
+            switch consume delivery {
             case .completions(let completions): deliverOnLoop(completions)
             case .publications(let publications): publishOnLoop(publications)
             }
@@ -63,24 +64,32 @@ final class ConnectionMailbox: Mailbox, @unchecked Sendable {
     }
 
     /// Delivers outcomes at once, on the event loop.
-    func deliverOnLoop(_ completions: [Completion]) {
+    func deliverOnLoop(_ completions: consuming [Completion]) {
         var changed: [LineConnectionHandler] = []
         let now = NIODeadline.now()
         let nowMicroseconds = LoopMetrics.microseconds(now)
         var latencySum: UInt64 = 0
         metrics.latencies.begin(second: LoopMetrics.second(now))
-        for completion in completions {
-            metrics.count(completion.outcome)
-            let receivedAt = completion.returnAddress.receivedAtMicroseconds
+        for index in completions.indices {
+            let address = completions[index].returnAddress
+            let receivedAt = address.receivedAtMicroseconds
             if receivedAt != 0 {
                 metrics.latencies.record(microseconds: nowMicroseconds &- receivedAt)
                 latencySum &+= UInt64(nowMicroseconds &- receivedAt)
             }
             // Without its connection an outcome is dropped. The message stays counted; a retry with its key counts no
             // more.
-            guard let connection = connections[completion.returnAddress.connection] else { continue }
-            connection.complete(slot: completion.returnAddress.slot, completion.outcome)
-            scheduleFlush(connection, &changed)
+            let connection = connections[address.connection]
+            // The outcome is moved: a copy retains the user's entitlement, which the lane's thread uses meanwhile.
+            switch exchange(&completions[index].outcome, with: .done) {
+            case .answer(let answer):
+                metrics.count(answer)
+                connection?.complete(slot: address.slot, answer)
+            case let other:
+                metrics.count(other)
+                connection?.complete(slot: address.slot, other)
+            }
+            if let connection { scheduleFlush(connection, &changed) }
         }
         metrics.latencies.addToTotal(microseconds: latencySum)
         flush(changed)

@@ -317,15 +317,26 @@ struct ConnectionStateMachine {
             slots[index] = .ready(reply(to: outcome, fallback, vocabulary), sentences)
             return
         }
-        slots.removeFirst()
+        removeFirst(newBuffer)
+        reply(to: outcome, fallback, vocabulary).encode(into: &output, in: vocabulary)
+        encodeReady(newBuffer)
+    }
+
+    /// Encodes an answer as the method above does, for the oldest request, as nearly all are, without a copy.
+    mutating func complete(slot: UInt64, _ answer: Answer, newBuffer: () -> ByteBuffer = { ByteBuffer() }) {
+        guard state != .closed, slot == firstSlot, !slots.isEmpty, case .waiting = slots[0] else {
+            return complete(slot: slot, .answer(answer), newBuffer: newBuffer)
+        }
+        removeFirst(newBuffer)
+        answer.encode(into: &output, in: words.vocabulary(for: nil))
+        encodeReady(newBuffer)
+    }
+
+    @discardableResult
+    private mutating func removeFirst(_ newBuffer: () -> ByteBuffer) -> Slot {
         firstSlot += 1
         if output.readableBytes == 0 { output = newBuffer() }
-        if case .answer(let answer) = outcome {
-            answer.encode(into: &output, in: vocabulary)
-        } else {
-            reply(to: outcome, fallback, vocabulary).encode(into: &output, in: vocabulary)
-        }
-        encodeReady(newBuffer)
+        return slots.removeFirst()
     }
 
     private mutating func completeSubscription(_ index: Int, _ outcome: Outcome, _ newBuffer: () -> ByteBuffer) {
@@ -339,10 +350,8 @@ struct ConnectionStateMachine {
     /// Encodes the replies at the front of the queue.
     private mutating func encodeReady(_ newBuffer: () -> ByteBuffer) {
         // The slot is checked in place: removing it first would retain each waiting request.
-        while slots.first?.isWaiting == false, let slot = slots.popFirst() {
-            firstSlot += 1
-            if output.readableBytes == 0 { output = newBuffer() }
-            switch slot {
+        while slots.first?.isWaiting == false {
+            switch removeFirst(newBuffer) {
             case .ready(let reply, let sentences):
                 reply.encode(into: &output, in: words.vocabulary(for: sentences))
             case .change(let change): subscriptions.apply(change, into: &output)
@@ -431,18 +440,5 @@ struct ConnectionStateMachine {
         state = .closed
         slots.removeAll()
         output = ByteBuffer()
-    }
-}
-
-extension Reply {
-    fileprivate static func uncounted(_ answer: UncountedAnswer) -> Reply {
-        let fields =
-            switch answer.status {
-            case .allowed: "ALLOWED user=\(answer.user)"
-            case .held: "HELD user=\(answer.user)"
-            case .released: "OK user=\(answer.user) released=0"
-            }
-        let banner = answer.banner.replacing("\\", with: "\\\\").replacing("\"", with: "\\\"")
-        return .text("\(fields) degraded=1 banner=\"\(banner)\"")
     }
 }

@@ -1,10 +1,11 @@
+import DequeModule
 import Synchronization
 
 /// A queue from any thread to an event loop. Appending to an empty queue schedules one task on the event loop, which
 /// removes everything that is queued by then.
 final class EventLoopQueue<Element: Sendable>: Sendable {
     private struct State {
-        var elements: [Element] = []
+        var elements: Deque<Element> = []
         var isClosed = false
     }
 
@@ -16,10 +17,12 @@ final class EventLoopQueue<Element: Sendable>: Sendable {
     /// Drops the element once the queue is closed.
     ///
     /// - Parameter schedule: schedules the task that calls `removeAll`, and must not call `append` or `close` itself.
-    func append(_ element: Element, schedule: () -> Void) {
+    func append(_ element: consuming Element, schedule: () -> Void) {
+        // The element is moved, so that the event loop owns it alone.
+        var moved = Optional(element)
         scheduling.withLock { _ in
             let isFirst = state.withLock {
-                guard !$0.isClosed else { return false }
+                guard !$0.isClosed, let element = moved.take() else { return false }
                 $0.elements.append(element)
                 return $0.elements.count == 1
             }
@@ -28,12 +31,8 @@ final class EventLoopQueue<Element: Sendable>: Sendable {
     }
 
     /// Removes all elements. It is called on the event loop.
-    func removeAll() -> [Element] {
-        state.withLock {
-            let elements = $0.elements
-            $0.elements = []
-            return elements
-        }
+    func removeAll() -> Deque<Element> {
+        state.withLock { exchange(&$0.elements, with: []) }
     }
 
     /// After this, no task is scheduled. Call it before the event loop ends.

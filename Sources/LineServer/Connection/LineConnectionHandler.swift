@@ -269,6 +269,10 @@ final class LineConnectionHandler: ChannelDuplexHandler {
         machine.complete(slot: slot, outcome, newBuffer: group.takeReplyBuffer)
     }
 
+    func complete(slot: UInt64, _ answer: Answer) {
+        machine.complete(slot: slot, answer, newBuffer: group.takeReplyBuffer)
+    }
+
     /// Queues a message about a user's changed usage snapshot. The caller calls `flush`.
     func push(_ answer: Answer) {
         machine.push(answer)

@@ -29,12 +29,16 @@ package final class LoopMetrics: Sendable {
     @inline(__always)
     package func count(_ outcome: Outcome) {
         switch outcome {
-        case .answer(let answer):
-            answers.increment(LoopMetrics.ordinal(Status(answer.status), answer.snapshot.tier))
-            if answer.isShadow { countShadow() }
+        case .answer(let answer): count(answer)
         case .failure(let error): count(ReplyError(error).code)
         default: break
         }
+    }
+
+    @inline(__always)
+    package func count(_ answer: Answer) {
+        answers.increment(LoopMetrics.ordinal(Status(answer.status), answer.snapshot.tier))
+        if answer.isShadow { countShadow() }
     }
 
     /// Such answers are rare; a call keeps this out of the code of every answer.
