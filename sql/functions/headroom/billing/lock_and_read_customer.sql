@@ -45,8 +45,7 @@ begin
         exit when v_attempt = 2 or p_names = '{}';
         v_customer_id := headroom.lock_customer(p_names);
     end loop;
-    select coalesce(array_agg(customer_users.user_id order by customer_users.user_id), '{}') into v_users
-    from (
+    v_users := array(
         select subscriber.user_id
         from headroom.customer_names as names
         join headroom.subscribers as subscriber
@@ -55,7 +54,8 @@ begin
         where names.customer_id = v_customer_id and names.name like 'user:%'
         union
         select unnest(p_users)
-    ) as customer_users;
+        order by user_id
+    );
     -- Every transaction locks users in ascending order, which prevents deadlocks. An insert locks the new row, so each
     -- user is created and locked before the next one: creating all of them first would break the order.
     foreach v_locked_id in array v_users loop
