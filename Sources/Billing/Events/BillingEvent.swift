@@ -73,7 +73,7 @@ public struct BillingEvent: Sendable, Equatable {
 
 extension BillingEvent {
     /// The transactions in `headroom.subscriptions` of a plan set by an operator, and of a trial that a message began.
-    static let reservedTransactions: Set = ["operator", "first message"]
+    package static let reservedTransactions: Set = ["operator", "first message"]
 
     /// Lists of identities, each of one customer.
     private var identityLists: [[String]] {

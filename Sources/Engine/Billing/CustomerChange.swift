@@ -224,7 +224,7 @@ extension CustomerChange.User {
     /// Makes the change of a user; nil if the user's rows need none.
     fileprivate init?(changing row: RecordedCustomer.User, _ state: CustomerState) {
         guard let id = UserID(row.user), let derived = state.users[id] else { return nil }
-        let present = row.subscriptions ?? []
+        let present = (row.subscriptions ?? []).filter(\.isOfStore)
         let wanted = (state.subscriptions[id] ?? []).compactMap { SubscriptionRow($0, of: id) }
         user = row.user
         let isSame =

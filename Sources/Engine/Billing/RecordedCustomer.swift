@@ -49,8 +49,6 @@ struct RecordedCustomer: Decodable {
         var previousPlan: String?
         var storeTrialStartedAt: Instant?
         var subscriptions: [SubscriptionRow]?
-        /// The subscriptions that no store reported.
-        var otherSubscriptions: [SubscriptionRow]?
 
         enum CodingKeys: String, CodingKey {
             case user
@@ -66,7 +64,6 @@ struct RecordedCustomer: Decodable {
             case previousPlan = "previous_plan"
             case storeTrialStartedAt = "store_trial_started_at"
             case subscriptions
-            case otherSubscriptions = "other_subscriptions"
         }
     }
 
@@ -232,7 +229,7 @@ extension RecordedCustomer.User {
         if let trialStartedAt, let trialEndsAt {
             trial = UserRecord.Trial(startedAt: trialStartedAt, endsAt: trialEndsAt)
         }
-        let others = (otherSubscriptions ?? []).map { row in
+        let others = (subscriptions ?? []).filter { !$0.isOfStore }.map { row in
             var subscription = StoreSubscription(row)
             subscription.startedAt = row.startedAt ?? declaredAt
             return subscription

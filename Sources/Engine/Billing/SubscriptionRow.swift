@@ -51,6 +51,9 @@ struct SubscriptionRow: Codable, Equatable {
     /// The transaction, as texts are compared.
     var name: ExactText { _originalTransactionId }
 
+    /// The value is false for the plan that an operator set, and for the trial that a first message began.
+    var isOfStore: Bool { !BillingEvent.reservedTransactions.contains(originalTransactionId) }
+
     /// Makes the row of a subscription; nil if its plan is unknown, because such a subscription has no row.
     init?(_ subscription: StoreSubscription, of user: UserID) {
         guard let plan = subscription.plan else { return nil }

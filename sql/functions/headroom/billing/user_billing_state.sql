@@ -39,19 +39,11 @@ begin
                         and subscription.original_transaction_id = 'operator'
                 ) as operator_plan,
                 (
-                    select json_agg(store_subscriptions) from (
+                    select json_agg(all_subscriptions) from (
                         select * from headroom.subscriptions
                         where bucket = headroom.bucket_of(p_user_id) and user_id = p_user_id
-                            and original_transaction_id not in ('operator', 'first message')
-                    ) as store_subscriptions
-                ) as subscriptions,
-                (
-                    select json_agg(other_subscriptions) from (
-                        select * from headroom.subscriptions
-                        where bucket = headroom.bucket_of(p_user_id) and user_id = p_user_id
-                            and original_transaction_id in ('operator', 'first message')
-                    ) as other_subscriptions
-                ) as other_subscriptions
+                    ) as all_subscriptions
+                ) as subscriptions
             from headroom.subscribers as subscriber
             where subscriber.bucket = headroom.bucket_of(p_user_id) and subscriber.user_id = p_user_id
         ) as billing_state
