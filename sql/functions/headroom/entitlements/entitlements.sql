@@ -93,7 +93,10 @@ begin
     ),
     judged as (
         select
-            inputs.*, judgement.*,
+            inputs.ordinal, inputs.user_id, inputs.anchor_day, inputs.previous_plan, inputs.spent_messages,
+            inputs.transaction_id, inputs.plan, inputs.cycle, inputs.time_zone, inputs.allowance, inputs.enforced,
+            inputs.window_messages, inputs.window_seconds, inputs.expires_at, inputs.period_started_at,
+            inputs.period_ends_at, inputs.period_day, judgement.*,
             -- A change of any subscription may change which of them applies.
             min(judgement.changes_at) over same_user as next_change_at,
             max(judgement.bought_until) over same_user as last_bought_until
@@ -119,7 +122,10 @@ begin
     ),
     paid as (
         select
-            chosen.*,
+            chosen.ordinal, chosen.user_id, chosen.anchor_day, chosen.previous_plan, chosen.spent_messages,
+            chosen.transaction_id, chosen.plan, chosen.cycle, chosen.time_zone, chosen.allowance, chosen.enforced,
+            chosen.window_messages, chosen.window_seconds, chosen.started_at, chosen.ends_at, chosen.renews,
+            chosen.state, chosen.denial_reason, chosen.counts_at, chosen.next_change_at,
             case when chosen.period_started_at is not null then headroom.paid_period(
                 chosen.cycle, chosen.period_started_at, chosen.period_ends_at, chosen.period_day, chosen.expires_at,
                 chosen.counts_at
