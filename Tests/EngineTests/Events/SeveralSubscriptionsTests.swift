@@ -90,6 +90,7 @@ struct SeveralSubscriptionsTests {
                     """
                 )
                 #expect(answer == pair.expected, "\(pair.name), order \(turn)")
+                #expect(try await database.hasChosenPlan(user), "\(pair.name), order \(turn)")
             }
         }
     }

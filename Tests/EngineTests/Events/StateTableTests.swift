@@ -121,6 +121,7 @@ struct StateTableTests {
         _ engine: EngineHarness
     ) async throws {
         let context: Comment = "\(plan), \(point.used) used, at \(moment.instant)"
+        #expect(try await database.hasChosenPlan(user), context)
         var banner = try await dated(point.banner, user, database)
         if let date = moment.trialEnds, point.used < 100 {
             let left = point.used == 99 ? "messages is left." : "messages are left."

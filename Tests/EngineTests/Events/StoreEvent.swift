@@ -111,6 +111,19 @@ extension TestDatabase {
         return (try await one.value, try await two.value)
     }
 
+    /// Whether `headroom.chosen_plan`, from which the audit log has the plan before an event, agrees with the entitlement.
+    func hasChosenPlan(_ user: UserID) async throws -> Bool {
+        let number = try await psql.number(
+            """
+            select count(*) where headroom.plan_record(headroom.chosen_plan('\(user)', headroom.now()), 1, null)
+                is not distinct from headroom.plan_record(
+                    headroom.entitlement('\(user)', headroom.now(), 'deny'), 1, null
+                )
+            """
+        )
+        return number == 1
+    }
+
     /// The fields of SQL's usage function.
     func usage(_ user: UserID) async throws -> SQLAnswer.Fields {
         try await SQLAnswer.read(

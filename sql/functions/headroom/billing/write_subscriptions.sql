@@ -17,7 +17,7 @@ declare
     v_bucket constant smallint := headroom.bucket_of(v_user_id);
     v_changed constant jsonb := coalesce(p_user -> 'subscriptions', '[]');
     v_removed constant jsonb := coalesce(p_user -> 'removed', '[]');
-    v_entitlement_before constant headroom.entitlement := headroom.entitlement(v_user_id, headroom.now(), 'deny');
+    v_entitlement_before constant headroom.entitlement := headroom.chosen_plan(v_user_id, headroom.now());
     v_written headroom.subscribers;
     v_subscriber_before headroom.subscribers;
     v_subscriber_after headroom.subscribers;
@@ -51,12 +51,30 @@ begin
             )) || jsonb_build_object('bucket', v_bucket, 'user_id', v_user_id)
         );
         v_row_after := null;
-        -- The row is deleted and inserted, because an update would name each column.
-        delete from headroom.subscriptions
+        select * into v_row_before from headroom.subscriptions
         where bucket = v_bucket and user_id = v_user_id
-            and original_transaction_id = v_subscription.original_transaction_id
-        returning * into v_row_before;
-        if v_index < jsonb_array_length(v_changed) then
+            and original_transaction_id = v_subscription.original_transaction_id;
+        if v_index >= jsonb_array_length(v_changed) then
+            delete from headroom.subscriptions
+            where bucket = v_bucket and user_id = v_user_id
+                and original_transaction_id = v_subscription.original_transaction_id;
+        elsif found then
+            -- An update of the same plan locks no row of headroom.plans, as an insert does for its foreign key.
+            update headroom.subscriptions
+            set plan = v_subscription.plan, started_at = v_subscription.started_at,
+                expires_at = v_subscription.expires_at, grace_until = v_subscription.grace_until,
+                billing_issue_at = v_subscription.billing_issue_at, unsubscribed_at = v_subscription.unsubscribed_at,
+                revoked_at = v_subscription.revoked_at, product = v_subscription.product,
+                next_plan = v_subscription.next_plan, next_product = v_subscription.next_product,
+                environment = v_subscription.environment, event_at = v_subscription.event_at,
+                anchor_day = v_subscription.anchor_day, store = v_subscription.store,
+                renews = v_subscription.renews, price = v_subscription.price, currency = v_subscription.currency,
+                period_started_at = v_subscription.period_started_at,
+                period_ends_at = v_subscription.period_ends_at, period_day = v_subscription.period_day
+            where bucket = v_bucket and user_id = v_user_id
+                and original_transaction_id = v_subscription.original_transaction_id
+            returning * into v_row_after;
+        else
             insert into headroom.subscriptions values (v_subscription.*) returning * into v_row_after;
         end if;
         -- The time of the newest event is not recorded.
@@ -67,18 +85,28 @@ begin
             v_rows_after := v_rows_after || v_row_after;
         end if;
     end loop;
-    entitlement := headroom.entitlement(v_user_id, headroom.now(), 'deny');
+    select * into entitlement from headroom.entitlements(v_bucket, array[v_user_id], headroom.now(), 'deny');
     perform headroom.apply_entitlement(v_user_id, entitlement);
     is_recorded := false;
     -- If only the subscriber, or nothing, has changed, the rows of the one iteration are null.
     for v_index in 1 .. greatest(cardinality(v_rows_before), 1) loop
+        v_row_before := v_rows_before[v_index];
+        v_row_after := v_rows_after[v_index];
+        v_before := headroom.plan_record(
+            v_entitlement_before, v_subscriber_before.anchor_day, v_subscriber_before.previous_plan
+        );
         v_before := headroom.subscription_record(
-            v_entitlement_before, v_subscriber_before.anchor_day, v_subscriber_before.previous_plan,
-            to_jsonb(v_rows_before[v_index])
+            v_before, v_row_before.original_transaction_id, v_row_before.plan, v_row_before.product,
+            v_row_before.expires_at, v_row_before.grace_until, v_row_before.billing_issue_at,
+            v_row_before.unsubscribed_at, v_row_before.revoked_at, v_row_before.next_plan, v_row_before.next_product
+        );
+        v_after := headroom.plan_record(
+            entitlement, v_subscriber_after.anchor_day, v_subscriber_after.previous_plan
         );
         v_after := headroom.subscription_record(
-            entitlement, v_subscriber_after.anchor_day, v_subscriber_after.previous_plan,
-            to_jsonb(v_rows_after[v_index])
+            v_after, v_row_after.original_transaction_id, v_row_after.plan, v_row_after.product,
+            v_row_after.expires_at, v_row_after.grace_until, v_row_after.billing_issue_at,
+            v_row_after.unsubscribed_at, v_row_after.revoked_at, v_row_after.next_plan, v_row_after.next_product
         );
         if v_before is not distinct from v_after then
             -- These are the columns that the log has only if nothing else changed.
@@ -86,12 +114,9 @@ begin
                 nullif(coalesce(v_before, '{}') || coalesce(jsonb_object_agg(old.key, old.value), '{}'), '{}'),
                 nullif(coalesce(v_after, '{}') || coalesce(jsonb_object_agg(old.key, new.value), '{}'), '{}')
             into v_before, v_after
-            from jsonb_each(
-                to_jsonb(v_subscriber_before) || coalesce(to_jsonb(v_rows_before[v_index]), '{}')
-            ) as old
-            join jsonb_each(
-                to_jsonb(v_subscriber_after) || coalesce(to_jsonb(v_rows_after[v_index]), '{}')
-            ) as new on new.key = old.key and new.value <> old.value;
+            from jsonb_each(to_jsonb(v_subscriber_before) || coalesce(to_jsonb(v_row_before), '{}')) as old
+            join jsonb_each(to_jsonb(v_subscriber_after) || coalesce(to_jsonb(v_row_after), '{}')) as new
+                on new.key = old.key and new.value <> old.value;
         end if;
         is_recorded := is_recorded or v_before is distinct from v_after;
         perform headroom.record_change(

@@ -2,7 +2,8 @@
 -- bucket; the rows are in its order. p_unknown_users_policy: trial, free or deny, for users without a subscription.
 --
 -- Raises HR006 if a row has a value that a check constraint forbids, and an error if the plan of users without a
--- subscription is missing. Locks nothing. headroom.derived_entitlements takes the same steps for all users at once.
+-- subscription is missing. Locks nothing. headroom.derived_entitlements takes the same steps for all users at once, and
+-- headroom.chosen_plan those that choose the subscription.
 --
 -- It is in PL/pgSQL, so that a session plans the query once; planning it again for each user would take ten times as
 -- long as its execution. "inputs" has a row for each subscription, and one for a user without any. "judged" sees all
