@@ -121,8 +121,11 @@ create or replace trigger bucket_is_of_the_user after insert or update of bucket
     for each row when (new.bucket <> headroom.bucket_of(new.user_id)) execute function headroom.refuse_bucket();
 create or replace trigger bucket_is_of_the_user after insert or update of bucket, user_id on headroom.subscriptions
     for each row when (new.bucket <> headroom.bucket_of(new.user_id)) execute function headroom.refuse_bucket();
--- This one has no condition, because its call of bucket_of would need a right that applications do not have.
-create or replace trigger bucket_is_of_the_user after insert or update of bucket, user_id on public.message_usage
+-- These have no condition, because its call of bucket_of would need a right that applications do not have. So new rows
+-- are looked at together: a call for each took a third of the time of an INSERT.
+create or replace trigger bucket_is_of_the_user after insert on public.message_usage
+    referencing new table as inserted for each statement execute function headroom.refuse_bucket();
+create or replace trigger bucket_stays_of_the_user after update of bucket, user_id on public.message_usage
     for each row execute function headroom.refuse_bucket();
 create or replace trigger bucket_is_of_the_user after insert or update of bucket, user_id on headroom.grants
     for each row when (new.bucket <> headroom.bucket_of(new.user_id)) execute function headroom.refuse_bucket();
