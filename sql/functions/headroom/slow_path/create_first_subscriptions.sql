@@ -9,6 +9,10 @@ create or replace function headroom.create_first_subscriptions(
 ) returns void
     language plpgsql set search_path = pg_catalog, pg_temp
 as $$
+declare
+    -- Whether a trial may end at a date of its own, which the subscriber then has.
+    v_may_have_end constant boolean := true = any(p_has_subscriber)
+        or exists (select from headroom.spent_trials as spent where spent.bucket = p_bucket);
 begin
     insert into headroom.subscribers (bucket, user_id, trial_started_at)
     select p_bucket, first.user_id, case when first.is_trial then first.started_at end
@@ -29,6 +33,7 @@ begin
     from unnest(p_users, p_plans, p_started_at, p_is_trial) as first (user_id, plan, started_at, is_trial)
     -- This is a join, because a subquery here ended a worker of Citus. It is for trials only.
     left join headroom.subscribers as subscriber
-        on subscriber.bucket = p_bucket and subscriber.user_id = case when first.is_trial then first.user_id end;
+        on subscriber.bucket = p_bucket
+            and subscriber.user_id = case when v_may_have_end and first.is_trial then first.user_id end;
 end
 $$;

@@ -18,6 +18,7 @@ begin
         select inserted.bucket, array_agg(inserted.user_id order by inserted.user_id) from inserted
         group by inserted.bucket order by inserted.bucket
     loop
+        continue when not exists (select from headroom.spent_trials as spent where spent.bucket = v_bucket);
         for v_user_id, v_digest in
             select inserted.user_id, spent.digest
             from unnest(v_users) as inserted (user_id)
