@@ -67,7 +67,15 @@ extension DatabaseConnection {
     }
 
     func awaitResult(orTimeOutAt deadline: ContinuousClock.Instant) throws(PostgresError) -> QueryResult {
-        if let result = try awaitResult(until: deadline) { return result }
+        // There is one, even if no statement has rows.
+        try awaitResults(orTimeOutAt: deadline)[0]
+    }
+
+    /// Waits for the statements of a pipeline: `awaitResults(until:)`.
+    ///
+    /// - Throws: `.timedOut` at the deadline, as `query` does.
+    public func awaitResults(orTimeOutAt deadline: ContinuousClock.Instant) throws(PostgresError) -> [QueryResult] {
+        if let results = try awaitResults(until: deadline) { return results }
         cancel()
         if isKeptWhenLate { giveUp() } else { close() }
         throw PostgresError(

@@ -30,12 +30,17 @@ public struct Pipeline {
         )
     }
 
-    func prepare(_ statement: PreparedQuery) throws(PostgresError) {
-        try connection.sent(PQsendPrepare(connection.handle, statement.name, statement.sql, 0, nil))
+    /// Sends a statement with parameters.
+    public func send(_ sql: String, _ parameters: borrowing Parameters = .init()) throws(PostgresError) {
+        try connection.sent(
+            parameters.withBinaryFormat { count, types, values, lengths, formats in
+                PQsendQueryParams(connection.handle, sql, count, types, values, lengths, formats, 1)
+            }
+        )
     }
 
-    private func send(_ command: String) throws(PostgresError) {
-        try connection.sent(PQsendQueryParams(connection.handle, command, 0, nil, nil, nil, nil, 1))
+    func prepare(_ statement: PreparedQuery) throws(PostgresError) {
+        try connection.sent(PQsendPrepare(connection.handle, statement.name, statement.sql, 0, nil))
     }
 }
 

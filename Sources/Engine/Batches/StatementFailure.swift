@@ -35,7 +35,7 @@ enum StatementFailure {
             }
     }
 
-    /// The error of `headroom.raise_other_receipt`, which `ChangeStatement` throws too.
+    /// The error of `headroom.raise_other_receipt` and `headroom.advance_receipt`.
     static let receiptUnknown = SQLState(rawValue: "HR001")
     /// Another error of it: an earlier attempt was committed.
     static let countedBefore = SQLState(rawValue: "HR013")

@@ -1,7 +1,8 @@
 import Postgres
 import Usage
 
-/// An operator's change in a transaction of its own. It has a number in its lane's receipt, so that it is made once.
+/// An operator's change in a transaction of its own, in one round trip. It has a number in its lane's receipt, so that
+/// it is made once.
 struct ChangeStatement {
     let user: UserID
     let change: OperatorChange
@@ -20,28 +21,34 @@ struct ChangeStatement {
     ) throws(PostgresError) -> (isRepeated: Bool, commit: QueryResult) {
         let connection = attempt.connection
         let receipt = ReceiptStatement.parameters(attempt.bucket, lane: attempt.receipt, number: attempt.number)
-        try connection.begin(by: author, deadline: deadline)
-        let advanced = try connection.query(EmbeddedSQL.advanceReceipt, receipt, deadline: deadline)
         let answers: QueryResult
-        if advanced.rowCount == 1 {
-            answers = try makeChange(attempt, deadline: deadline)
-        } else {
-            try attempt.requireRepetition()
-            answers = try connection.query(EmbeddedSQL.readReceiptAnswer, receipt, deadline: deadline)
-            guard answers.rowCount == 1 else {
-                throw PostgresError(.server(StatementFailure.receiptUnknown), "the lane's receipt is at another number")
+        do throws(PostgresError) {
+            try connection.sendPipeline { pipeline throws(PostgresError) in
+                try pipeline.begin()
+                if let author { try pipeline.send(EmbeddedSQL.setActor, author.parameters) }
+                // The server executes none of the statements after one that fails.
+                try pipeline.send(EmbeddedSQL.advanceReceipt, receipt)
+                try sendChange(to: pipeline, attempt)
+                try pipeline.commit()
             }
+            let results = try connection.awaitResults(orTimeOutAt: deadline)
+            // The change comes last; its result has a row.
+            answers = results[results.count - 1]
+        } catch  where attempt.isRepetition && error.kind == .server(StatementFailure.receiptUnknown) {
+            try connection.rollBack(deadline: deadline)
+            answers = try connection.query(EmbeddedSQL.readReceiptAnswer, receipt, deadline: deadline)
+            // The receipt is at another number.
+            guard answers.rowCount == 1 else { throw error }
         }
-        let commit = try connection.query("commit", deadline: deadline)
         let isRepeated = answers.rowCount == 1 && !answers.isNull(0, 0) && answers.text(0, 0) == "replayed"
-        return (isRepeated, commit)
+        return (isRepeated, answers)
     }
 
-    /// - Returns: the answer that the receipt keeps.
-    private func makeChange(
-        _ attempt: ExactlyOnceSender.Attempt,
-        deadline: ContinuousClock.Instant
-    ) throws(PostgresError) -> QueryResult {
+    /// The result of the statement is the answer that the receipt keeps.
+    private func sendChange(
+        to pipeline: Pipeline,
+        _ attempt: ExactlyOnceSender.Attempt
+    ) throws(PostgresError) {
         var parameters = Parameters()
         parameters.append(uuid: (user.high, user.low))
         let statement: String
@@ -71,7 +78,7 @@ struct ChangeStatement {
         case .forget:
             statement = EmbeddedSQL.forgetUser
         }
-        return try attempt.connection.query(statement, parameters, deadline: deadline)
+        try pipeline.send(statement, parameters)
     }
 }
 
@@ -84,9 +91,16 @@ extension DatabaseConnection {
 
     func setActor(_ author: ChangeAuthor?, deadline: ContinuousClock.Instant) throws(PostgresError) {
         guard let author else { return }
+        _ = try query(EmbeddedSQL.setActor, author.parameters, deadline: deadline)
+    }
+}
+
+extension ChangeAuthor {
+    /// The parameters of `set_actor.sql`.
+    fileprivate var parameters: Parameters {
         var parameters = Parameters()
-        parameters.append(text: author.actor)
-        parameters.append(text: author.reason ?? "")
-        _ = try query(EmbeddedSQL.setActor, parameters, deadline: deadline)
+        parameters.append(text: actor)
+        parameters.append(text: reason ?? "")
+        return parameters
     }
 }
