@@ -290,5 +290,5 @@ def runs_any_of(*statements):
 
 
 def commits(data):
-    """Whether a message commits a transaction, as a simple query or as an extended one."""
-    return data[:1] in (b"Q", b"P") and b"commit\0" in data[:16]
+    """Whether messages that are sent together commit a transaction, as a simple query or as an extended one."""
+    return data[:1] in (b"Q", b"P") and b"COMMIT\0" in data.upper()

@@ -24,7 +24,13 @@ struct BatchExecutor {
         let isolation = RowErrorIsolation(sender: sender, errors: errors, locks: locks)
         readPath = ReadPath(sender: sender, isolation: isolation, configuration: configuration)
         countPath = CountPath(sender: sender, isolation: isolation, readPath: readPath)
-        slowPath = SlowPath(sender: sender, isolation: isolation, readPath: readPath, configuration: configuration)
+        slowPath = SlowPath(
+            sender: sender,
+            isolation: isolation,
+            countPath: countPath,
+            readPath: readPath,
+            configuration: configuration
+        )
         users = UserCache(
             today: CivilDate(year: 1970, month: 1, day: 1),
             capacity: UserCache.capacityOfAllLanes / configuration.lanes

@@ -23,10 +23,36 @@ final class CountPath {
 
     /// Answers the users that can be counted, and leaves the others to the slow path.
     func count(_ part: BatchPart, _ users: inout UserCache) -> UnansweredUsers {
+        users.planRevision = laneConnection.catalog.revision
         let cached = part.groups.map { users.entry(of: $0.user) }
+        guard cached.contains(where: { entry in entry.map { users.isOutdated($0) } ?? false }) else {
+            return count(part, cached: cached, &users)
+        }
+        var present: [Batch.UserRequests] = []
+        var outdated = UnansweredUsers()
+        for (group, entry) in zip(part.groups, cached) {
+            if let entry, users.isOutdated(entry) { outdated.forNextPath.append(group) } else { present.append(group) }
+        }
+        return present.isEmpty ? outdated : outdated + count(part.part(present), &users)
+    }
+
+    /// Answers users without keys whose rows the database has to derive first, and leaves those to the slow path whose
+    /// requests have to be decided one by one.
+    func countDerived(_ part: BatchPart, _ users: inout UserCache) -> UnansweredUsers {
+        count(part, cached: Array(repeating: nil, count: part.groups.count), derives: true, &users)
+    }
+
+    private func count(
+        _ part: BatchPart,
+        cached: [UserCache.Entry?],
+        derives: Bool = false,
+        _ users: inout UserCache
+    ) -> UnansweredUsers {
         let statement = CountBatchStatement(part.groups, cached: cached, usual: usualPeriods(users))
-        let reply = sender.executeOnce(.count, in: part.bucket, part) { attempt throws(PostgresError) in
-            try send(statement, part, attempt)
+        let query = derives ? SlowPath.countDerived : statement.query
+        let reply = sender.executeOnce(derives ? .slowPath : .count, in: part.bucket, part) {
+            attempt throws(PostgresError) in
+            try send(statement, query, part, attempt)
         }
         switch reply {
         case .value(.result(let result)):
@@ -38,7 +64,7 @@ final class CountPath {
         case .someExpired:
             return UnansweredUsers(forNewBatch: part.unexpired)
         case .rejected(let error):
-            return isolation.isolate(part, error) { count($0, &users) }
+            return isolation.isolate(part, error) { derives ? countDerived($0, &users) : count($0, &users) }
         }
     }
 
@@ -56,6 +82,7 @@ final class CountPath {
     /// Makes one attempt. The statement begins and commits its own transaction.
     private func send(
         _ statement: CountBatchStatement,
+        _ query: PreparedQuery,
         _ part: BatchPart,
         _ attempt: ExactlyOnceSender.Attempt
     ) throws(PostgresError) -> ExactlyOnceSender.AttemptResult<Reply> {
@@ -66,7 +93,7 @@ final class CountPath {
             lane: attempt.receipt,
             number: attempt.number
         )
-        try connection.send(prepared: statement.query.name, parameters)
+        try connection.send(prepared: query.name, parameters)
         do throws(PostgresError) {
             guard let result = try sender.awaitResult(connection, part, .unknown) else { return .allExpired }
             return .committed(.result(result), isUnreplicated: result.isUnreplicated)
@@ -164,6 +191,7 @@ final class CountPath {
     ) throws(PostgresError) -> Entitlement {
         let planRevision = rows.entitlements.planRevision(row)
         laneConnection.refreshCatalog(ifOlderThan: planRevision)
+        users.planRevision = laneConnection.catalog.revision
         let entitlement = try rows.entitlements.entitlement(row, laneConnection.catalog, period)
         // An entitlement with plans of another revision than the row's is not cached: it serves this answer only.
         if let version = try rows.version(row), laneConnection.catalog.revision == planRevision {

@@ -1,15 +1,20 @@
 import Postgres
 import Usage
 
-/// The slow path: one transaction in two round trips. The first locks the users and reads what decides their requests,
-/// Swift decides each request in its order (`UserTransaction`), and the second writes what has changed and commits.
+/// The slow path. Most of its users have no usable row, and their messages fit: one statement derives their rows and
+/// counts them (`CountPath.countDerived`). The others are decided in one transaction of two round trips. The first
+/// locks the users and reads what decides their requests, Swift decides each request in its order (`UserTransaction`),
+/// and the second writes what has changed and commits.
 struct SlowPath {
+    static let countDerived = PreparedQuery(name: "derive_and_count", sql: EmbeddedSQL.deriveAndCount)
+
     /// The most users in one transaction. Each costs the database several times what a counted one does, and its rows
     /// stay locked until the transaction ends.
     private static let usersMaximum = 128
 
     private let sender: ExactlyOnceSender
     private let isolation: RowErrorIsolation
+    private let countPath: CountPath
     private let readPath: ReadPath
     private let laneConnection: LaneConnection
     private let delivery: OutcomeDelivery
@@ -19,11 +24,13 @@ struct SlowPath {
     init(
         sender: ExactlyOnceSender,
         isolation: RowErrorIsolation,
+        countPath: CountPath,
         readPath: ReadPath,
         configuration: EngineConfiguration
     ) {
         self.sender = sender
         self.isolation = isolation
+        self.countPath = countPath
         self.readPath = readPath
         laneConnection = sender.laneConnection
         delivery = sender.delivery
@@ -35,11 +42,33 @@ struct SlowPath {
     ///
     /// - Returns: the requests for a new batch, and the locked ones. There is no next path.
     func decide(_ part: BatchPart, _ users: inout UserCache) -> UnansweredUsers {
+        var unanswered = countDerived(part.part(part.groups.filter(\.onlyCounts)), &users)
+        let left = (unanswered.forNextPath + part.groups.filter { !$0.onlyCounts }).sorted { $0.user < $1.user }
+        unanswered.forNextPath = []
+        for portion in SlowPath.portions(of: left[...]) { unanswered += decideTogether(part.part(portion), &users) }
+        return unanswered
+    }
+
+    private static func portions(of groups: ArraySlice<Batch.UserRequests>) -> [ArraySlice<Batch.UserRequests>] {
+        stride(from: groups.startIndex, to: groups.endIndex, by: usersMaximum).map {
+            groups[$0..<min($0 + usersMaximum, groups.endIndex)]
+        }
+    }
+
+    /// Counts the users whose messages fit, and leaves the others. A statement counts only users of one kind, such as
+    /// new ones, so the others are sent again while this answers some.
+    private func countDerived(_ part: BatchPart, _ users: inout UserCache) -> UnansweredUsers {
         var unanswered = UnansweredUsers()
-        var groups = part.groups
-        while !groups.isEmpty {
-            unanswered += decideTogether(part.part(groups.prefix(SlowPath.usersMaximum)), &users)
-            groups = groups.dropFirst(SlowPath.usersMaximum)
+        for var portion in SlowPath.portions(of: part.groups) {
+            var sent = Int.max
+            while !portion.isEmpty, portion.count < sent {
+                sent = portion.count
+                var counted = countPath.countDerived(part.part(portion), &users)
+                portion = counted.forNextPath[...]
+                counted.forNextPath = []
+                unanswered += counted
+            }
+            unanswered.forNextPath += portion
         }
         return unanswered
     }
@@ -182,6 +211,7 @@ struct SlowPath {
             delivery.fail(part, .unknown)
             return
         }
+        users.planRevision = laneConnection.catalog.revision
         let (requests, batch) = (part.groups.flatMap(\.range), part.batch)
         var completions: [Completion] = []
         completions.reserveCapacity(requests.count)
@@ -198,4 +228,9 @@ struct SlowPath {
         metrics.add(messages, to: .messages)
         readPath.deliverWithDetails(completions, of: part, &users)
     }
+}
+
+extension Batch.UserRequests {
+    /// Whether the requests count messages without a key; some may also read.
+    fileprivate var onlyCounts: Bool { consumes > 0 && keyed == nil }
 }

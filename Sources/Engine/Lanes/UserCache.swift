@@ -10,7 +10,14 @@ struct UserCache {
         var entitlement: Entitlement
         /// The version of the entitlement in the row; nil if it was read without one.
         var version: Int64?
+        /// The revision of the plans when the entry was made.
+        var planRevision: Int32 = 0
     }
+
+    /// The revision of the plans that the lane has.
+    var planRevision: Int32 = 0
+    /// The newest observed time by the database's clock.
+    private var now = Instant(microsecondsSince1970: .min)
 
     /// The day in UTC by the database's clock when it was last observed.
     private(set) var today: CivilDate {
@@ -47,6 +54,11 @@ struct UserCache {
         entry(of: user)?.entitlement.period ?? calendarMonth
     }
 
+    /// Whether the user's row is not usable any more, because its period has ended or a plan was edited.
+    func isOutdated(_ entry: Entry) -> Bool {
+        entry.planRevision != planRevision || entry.entitlement.resetsAt.map { $0 <= now } ?? false
+    }
+
     func isExhausted(_ user: UserID) -> Bool {
         !exhausted.isEmpty && exhausted.contains(user)
     }
@@ -55,6 +67,7 @@ struct UserCache {
     ///
     /// - Parameter now: the present time by the database's clock.
     mutating func observe(_ now: Instant) {
+        self.now = now
         let date = now.date
         guard date != today else { return }
         today = date
@@ -62,14 +75,17 @@ struct UserCache {
     }
 
     mutating func learn(_ user: UserID, _ entitlement: Entitlement, version: Int64) {
-        insert(user, Entry(entitlement: entitlement, version: version))
+        insert(user, Entry(entitlement: entitlement, version: version, planRevision: planRevision))
     }
 
     /// Learns a snapshot that came without an entitlement version.
     mutating func learn(_ user: UserID, _ snapshot: UsageSnapshot) {
         observe(snapshot.observedAt)
-        if entry(of: user)?.entitlement != snapshot.entitlement {
-            insert(user, Entry(entitlement: snapshot.entitlement, version: nil))
+        let entry = entry(of: user)
+        let isKnown = entry?.entitlement == snapshot.entitlement
+        if !isKnown || entry?.planRevision != planRevision {
+            let version = isKnown ? entry?.version : nil
+            insert(user, Entry(entitlement: snapshot.entitlement, version: version, planRevision: planRevision))
         }
         learnExhaustion(user, snapshot)
     }

@@ -32,8 +32,8 @@ extension PreparedQuery {
     /// The statements that are prepared on each connection of a lane.
     static let lane = [
         CountBatchStatement.plain, CountBatchStatement.keyed, ReadBatchStatement.query, ReceiptStatement.open,
-        ReceiptStatement.read, ReceiptStatement.touch, LockUsersStatement.receipt, LockUsersStatement.users,
-        LockUsersStatement.keys,
+        ReceiptStatement.read, ReceiptStatement.touch, SlowPath.countDerived, LockUsersStatement.receipt,
+        LockUsersStatement.users, LockUsersStatement.keys,
         WriteUsersStatement.firstSubscriptions, WriteUsersStatement.usageRows, WriteUsersStatement.earlierPeriods,
         WriteUsersStatement.pastUsage, WriteUsersStatement.newKeys, WriteUsersStatement.changedKeys,
         WriteUsersStatement.window, WriteUsersStatement.receipt,

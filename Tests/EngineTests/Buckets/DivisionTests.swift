@@ -60,7 +60,7 @@ struct DivisionTests {
 
     @Test(
         "counts once if the connection is cut",
-        arguments: ["count_keyed_batch", "lock_and_read_users", "write_receipt", "open_lane"],
+        arguments: ["count_keyed_batch", "derive_and_count", "lock_and_read_users", "write_receipt", "open_lane"],
         [true, false]
     )
     func lostConnection(statement: String, isReply: Bool) async throws {

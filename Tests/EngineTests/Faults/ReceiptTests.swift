@@ -43,7 +43,7 @@ struct ReceiptTests {
     @Test(
         "counts a batch once whose users go different ways",
         arguments: Moment.allCases,
-        ["count_batch", "lock_and_read_users", "write_receipt"]
+        ["count_batch", "derive_and_count", "lock_and_read_users", "write_receipt"]
     )
     func mixedWays(moment: Moment, statement: String) async throws {
         try await withStore { database, proxy, harness in
@@ -62,7 +62,7 @@ struct ReceiptTests {
     @Test(
         "changes a plan once",
         arguments: Moment.allCases,
-        ["begin", "headroom.advance_receipt", "public.set_plan", "commit"]
+        ["BEGIN", "headroom.advance_receipt", "public.set_plan", "COMMIT"]
     )
     func settingPlan(moment: Moment, statement: String) async throws {
         try await withStore { database, proxy, harness in
@@ -87,7 +87,7 @@ struct ReceiptTests {
     @Test(
         "grants once, and takes its own repetition for no replay",
         arguments: Moment.allCases,
-        ["begin", "update headroom.lane_receipts", "headroom.grant_once", "commit"]
+        ["BEGIN", "update headroom.lane_receipts", "headroom.grant_once", "COMMIT"]
     )
     func granting(moment: Moment, statement: String) async throws {
         try await withStore { database, proxy, harness in

@@ -95,7 +95,9 @@ struct ReplacedFunctionTests {
                 to headroom_service;
                 """
             )
-            let outcomes = try await harness.execute([(user(1), .consume(1)), (user(2), .consume(1))])
+            let outcomes = try await harness.execute(
+                [(user(1), .consume(1, key: messageKey("k1"))), (user(2), .consume(1, key: messageKey("k2")))]
+            )
             #expect(outcomes.map { $0.failure?.code } == [.internal, .internal], "\(outcomes)")
             #expect(try await database.psql.number("select count(*) from message_usage") == 0)
         }

@@ -66,6 +66,37 @@ struct UserCacheTests {
         #expect(users.entry(of: user(1))?.entitlement.limit == 20)
     }
 
+    @Test("an entry is outdated once its period has ended, or the plans have another revision, until it is seen again")
+    func outdated() {
+        var users = UserCache(today: at("2026-11-10").date)
+        let trial = snapshot("trial")
+        let monthly = Entitlement(
+            plan: .paid,
+            state: .active,
+            period: november,
+            limit: 10,
+            startedAt: at("2026-11-01"),
+            resetsAt: at("2026-12-01")
+        )
+        users.learn(user(1), trial)
+        users.learn(user(2), monthly, version: 7)
+        func areOutdated() -> [Bool] {
+            [user(1), user(2)].map { user in
+                let entry = users.entry(of: user)
+                return entry.map { users.isOutdated($0) } ?? false
+            }
+        }
+        #expect(areOutdated() == [false, false])
+        users.observe(at("2026-12-01"))
+        #expect(areOutdated() == [false, true])
+        users.observe(at("2026-11-30"))
+        users.planRevision += 1
+        #expect(areOutdated() == [true, true])
+        users.learn(user(1), trial)
+        users.learn(user(2), monthly, version: 8)
+        #expect(areOutdated() == [false, false])
+    }
+
     @Test("a user with nothing left is exhausted until something is left, or the day is new")
     func exhausted() {
         var users = UserCache(today: at("2026-11-10").date)

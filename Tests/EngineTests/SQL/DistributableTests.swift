@@ -153,7 +153,8 @@ struct DistributableTests {
     func plainStatements() throws {
         let passed = try Self.passed()
         for name in [
-            "count_batch", "lock_and_read_users", "write_usage_rows", "create_first_subscriptions", "entitlement",
+            "count_batch", "derive_and_count", "count_derived_rows", "count_edited_rows", "lock_and_read_users",
+            "write_usage_rows", "create_first_subscriptions", "entitlement",
             "advance_entitlement_version",
         ] {
             #expect(passed[name] != nil, "\(name)")

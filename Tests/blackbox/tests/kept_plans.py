@@ -37,6 +37,7 @@ class KeptPlans(StatementCase):
         for server, bucket in self.servers():
             for name, arguments in (
                 ("count_batch", lambda number: f"{bucket}, '{lane}', {number}, '{{}}', '{{}}', '{{}}', '{{}}', '{{}}', {revision}"),
+                ("derive_and_count", lambda number: f"{bucket}, '{lane}', {number}, '{{}}', '{{}}', '{{}}', '{{}}', '{{}}', {revision}"),
                 ("count_keyed_batch", lambda number: f"{bucket}, '{lane}', {number}, " + "'{}', " * 10 + str(revision)),
                 ("read_batch", lambda number: f"{bucket}, '{{}}', '{{}}', 'trial', false"),
             ):

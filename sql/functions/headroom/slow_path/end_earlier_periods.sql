@@ -18,7 +18,8 @@ declare
     v_user uuid;
     v_label text;
 begin
-    -- Nearly every user's row before is that of the period directly before, which needs no look at the cycle.
+    -- Nearly every user's row before is that of the period directly before, which needs no look at the cycle. There is
+    -- no period before the one of a plan that never resets.
     v_ordinals := array(
         select request.ordinal::integer
         from unnest(p_users, p_periods) with ordinality as request (user_id, billing_period, ordinal)
@@ -30,7 +31,7 @@ begin
             limit 1
         ) as earlier
         where split_part(earlier.billing_period, '.', 1)
-            is distinct from v_before[array_position(v_periods, request.billing_period)]
+            <> v_before[array_position(v_periods, request.billing_period)]
     );
     for v_user, v_label in
         select request.user_id, split_part(earlier.billing_period, '.', 1)
