@@ -105,7 +105,7 @@ struct ReceiptTests {
         try await withStore { _, proxy, harness in
             let grant = EngineOperation.grant(5, key: messageKey("ticket"), reason: nil)
             _ = try await harness.execute(user(1), grant)
-            proxy.arm(moment.cut("commit"))
+            proxy.arm(moment.cut("COMMIT"))
             let answer = try #require(try await harness.execute(user(1), grant).answer)
             #expect(answer.isRepeated && answer.snapshot.limit == 105)
         }
@@ -115,7 +115,7 @@ struct ReceiptTests {
     func forgetting() async throws {
         try await withStore { database, proxy, harness in
             _ = try await harness.execute(user(1), .consume(7))
-            proxy.arm(.reply("commit"))
+            proxy.arm(.reply("COMMIT"))
             proxy.refusesConnectionsAfterCut = true
             let slots = harness.submit([(user(1), .forget)])
             try await waitUntil("the deletion is committed and its reply dropped") {
@@ -132,7 +132,7 @@ struct ReceiptTests {
     func resetting() async throws {
         try await withStore { database, proxy, harness in
             _ = try await harness.execute(user(1), .consume(7))
-            proxy.arm(.reply("commit"))
+            proxy.arm(.reply("COMMIT"))
             proxy.refusesConnectionsAfterCut = true
             let slots = harness.submit([(user(1), .resetUsage(nil))])
             try await waitUntil("the reset is committed and its reply dropped") {

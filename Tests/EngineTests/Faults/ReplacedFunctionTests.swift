@@ -111,7 +111,17 @@ struct ReplacedFunctionTests {
         let harness = EngineHarness(database.conninfo, lanes: 1)
         try await harness.running {
             #expect(try await harness.execute(person, .consume(1)).isAllowed)
-            try await database.psql.execute("alter type headroom.count_batch_row add attribute later integer")
+            try await database.psql.execute(
+                """
+                alter type headroom.count_batch_row add attribute later integer;
+                do $$ begin
+                    execute replace(
+                        pg_get_functiondef('headroom.counted_rows'::regproc), 'as words_revision',
+                        'as words_revision, 0 as later'
+                    );
+                end $$;
+                """
+            )
             for used in 2...3 {
                 let answer = try await harness.execute(person, .consume(1)).answer
                 #expect(answer?.snapshot.used == used)

@@ -55,7 +55,7 @@ struct DerivedUserTests {
             let later = try await consume(harness, Array(people[0...2]))
             #expect(later.map { $0?.snapshot.used } == [3, 1, 1])
             #expect(later.map { $0?.snapshot.period.label } == ["2026-11", "2026-11", "2026-W47"])
-            #expect(try await database.psql.number("select sum(message_count) from message_usage") == 17)
+            #expect(try await database.psql.number("select sum(message_count) from message_usage") == 15)
         }
     }
 

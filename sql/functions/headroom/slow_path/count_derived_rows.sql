@@ -39,7 +39,9 @@ begin
         entitlement_version = excluded.entitlement_version
     where usage.bucket = excluded.bucket and usage.held = 0
         and (usage.window_ends_at is null or usage.window_ends_at <= excluded.updated_at)
-        and usage.updated_at - excluded.updated_at <= interval '1 hour'
+        -- PostgreSQL cannot subtract from infinity, and Citus sends no sum of a time and an interval.
+        and least(greatest(usage.updated_at, '2000-01-01T00:00:00Z'), '10000-01-01T00:00:00Z') - excluded.updated_at
+            <= interval '1 hour'
         and excluded.message_count::bigint + usage.message_count <= coalesce(
             case when excluded.enforced is not false then headroom.effective_limit(
                 usage.plan, usage.plan_limit, usage."limit", usage.granted, excluded.plan_limit
