@@ -111,7 +111,8 @@ extension TestDatabase {
         return (try await one.value, try await two.value)
     }
 
-    /// Whether `headroom.chosen_plan`, from which the audit log has the plan before an event, agrees with the entitlement.
+    /// Whether `headroom.chosen_plan`, from which the audit log has the plan before an event, agrees with the
+    /// entitlement.
     func hasChosenPlan(_ user: UserID) async throws -> Bool {
         let number = try await psql.number(
             """

@@ -1,5 +1,5 @@
--- Trigger function: refuses a row whose bucket is not that of its user. A trigger for each statement looks at the rows of
--- its transition table.
+-- Trigger function: refuses a row whose bucket is not that of its user. A trigger for each statement looks at the rows
+-- of its transition table.
 create or replace function headroom.refuse_bucket() returns trigger
     language plpgsql security definer set search_path = pg_catalog, pg_temp
 as $$
