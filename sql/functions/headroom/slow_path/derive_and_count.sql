@@ -37,16 +37,7 @@ begin
         perform headroom.raise_other_receipt(p_bucket, p_lane, p_number);
     end if;
     v_counts.words_revision := v_receipt.words_revision;
-    -- The subquery is lateral, so that each user is looked up in this order (docs/decisions/0003-lock-order.md).
-    v_known := array(
-        select locked.user_id
-        from unnest(p_users) as request (user_id)
-        cross join lateral (
-            select subscriber.user_id from headroom.subscribers as subscriber
-            where subscriber.bucket = p_bucket and subscriber.user_id = request.user_id
-            for no key update
-        ) as locked
-    );
+    v_known := headroom.lock_subscribers_of(p_bucket, p_users);
     if v_known = '{}' then
         v_new := headroom.create_new_users(p_bucket, p_users, p_messages, v_now, v_policy);
         select array_agg(counted.user_id), array_agg(counted.billing_period), array_agg(counted.message_count)

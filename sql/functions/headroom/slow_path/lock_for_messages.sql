@@ -13,16 +13,7 @@ declare
     v_locked uuid[];
     v_user uuid;
 begin
-    -- The subquery is lateral, so that each user is looked up in this order (docs/decisions/0003-lock-order.md).
-    v_locked := array(
-        select locked.user_id
-        from unnest(p_users) as request (user_id)
-        cross join lateral (
-            select subscriber.user_id from headroom.subscribers as subscriber
-            where subscriber.bucket = p_bucket and subscriber.user_id = request.user_id
-            for no key update
-        ) as locked
-    );
+    v_locked := headroom.lock_subscribers_of(p_bucket, p_users);
     -- A grant or an operator may have created a usage row without a subscriber. The subscriber must be locked before
     -- that row: another session that creates the subscriber would wait for the row, and this one for the subscriber. In
     -- that case all subscribers are created, in order. If others are locked already, none is created: the service
