@@ -66,19 +66,13 @@ PLANTS = [
     Plant(
         name="unsorted-locks",
         description="each lane locks its users in an order of its own",
-        sql="\n".join(
-            rewritten(
-                f"headroom.{function}",
-                (
-                    statement,
-                    "perform from public.message_usage as usage where usage.user_id = any (p_users)"
-                    f" order by md5(usage.user_id::text || pg_backend_pid()) for update; {statement}",
-                ),
-            )
-            for function, statement in (
-                ("lock_and_read_users", "v_subscribers := headroom.lock_for_messages"),
-                ("derive_and_count", "v_known := array("),
-            )
+        sql=rewritten(
+            "headroom.lock_subscribers_of",
+            (
+                "return array(",
+                "perform from public.message_usage as usage where usage.user_id = any (p_users)"
+                " order by md5(usage.user_id::text || pg_backend_pid()) for update; return array(",
+            ),
         ),
         fault="none",
         caught_by=frozenset({"I13"}),

@@ -210,10 +210,10 @@ class Programs(Case):
             user = self.subscriber(used=800)
             self.assertEqual(function.call(user, "message-1"), (429, {"banner": LIMIT}))
             self.server.faults = [503] * 1_000
-            # On a slow machine an attempt may have had no answer within its second: UNKNOWN, with this as the last error.
+            # On a slow machine any of the attempts may have had no answer within its second.
             status, body = function.call(user, "message-1")
             self.assertEqual(status, 500)
-            self.assertRegex(body["error"], "UNAVAILABLE try again")
+            self.assertRegex(body["error"], "^(UNAVAILABLE try again|UNKNOWN an attempt was not answered)")
             self.server.faults = []
             self.assertRegex(function.call("nobody", "message-1")[1]["error"], "^BADARG ")
             self.assertEqual(self.count(user), 800)
