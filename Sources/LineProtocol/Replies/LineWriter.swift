@@ -46,19 +46,20 @@ struct LineWriter {
     }
 
     private static func digits(of number: UInt) -> Int {
-        var digits = 1
-        var power: UInt = 10
-        // The largest `Int` has 19 digits, and the first power with more would soon overflow.
-        while number >= power, digits < 19 {
-            digits += 1
-            power &*= 10
+        var digits = 0
+        var rest = number
+        while rest >= 10_000 {
+            digits += 4
+            rest /= 10_000
         }
-        return digits
+        return digits + (rest < 100 ? (rest < 10 ? 1 : 2) : (rest < 1_000 ? 3 : 4))
     }
 
+    /// Writes two digits at once.
     private func putPair(_ pair: UInt, at position: Int) {
-        putUnchecked(UInt8(ascii: "0") + UInt8(truncatingIfNeeded: pair / 10), at: position)
-        putUnchecked(UInt8(ascii: "0") + UInt8(truncatingIfNeeded: pair % 10), at: position + 1)
+        let tens = pair / 10
+        let digits = UInt16(truncatingIfNeeded: tens | (pair &- tens &* 10) << 8)
+        start.storeBytes(of: (digits &+ 0x3030).littleEndian, toByteOffset: position, as: UInt16.self)
     }
 
     mutating func put(_ user: UserID) {
