@@ -81,15 +81,12 @@ struct LineWriter {
     /// Writes a word that needs no quotes, such as the raw value of an enumeration.
     @inline(__always)
     mutating func putWord(_ word: String) {
-        var word = word
-        word.withUTF8 { put(UnsafeRawBufferPointer($0)) }
+        word.withBytes { put($0) }
     }
 
     /// Writes the text with a space for each control character, so that a plan's label cannot end an answer's line.
     mutating func put(_ text: String) {
-        var text = text
-        text.withUTF8 { utf8 in
-            let source = UnsafeRawBufferPointer(utf8)
+        text.withBytes { source in
             if source.isPrintableASCII {
                 put(source)
             } else {
@@ -130,9 +127,7 @@ extension LineWriter {
     /// Writes a field's value, in double quotes if it is empty or has spaces, quotes or backslashes. Control characters
     /// become spaces.
     mutating func putValue(_ value: String) {
-        var value = value
-        value.withUTF8 { utf8 in
-            let source = UnsafeRawBufferPointer(utf8)
+        value.withBytes { source in
             if !source.isEmpty, source.isPlain(from: UInt8(ascii: "!")) {
                 put(source)
             } else {
@@ -173,6 +168,18 @@ extension ByteBuffer {
             body(&line)
             line.putLiteral("\r\n")
             return line.count
+        }
+    }
+}
+
+extension String {
+    /// Calls `body` with the bytes of UTF-8. Unlike `withUTF8`, it needs no copy of the string, whose reference would be
+    /// counted.
+    @inline(__always)
+    fileprivate func withBytes(_ body: (UnsafeRawBufferPointer) -> Void) {
+        if utf8.withContiguousStorageIfAvailable({ body(UnsafeRawBufferPointer($0)) }) == nil {
+            var copy = self
+            copy.withUTF8 { body(UnsafeRawBufferPointer($0)) }
         }
     }
 }
