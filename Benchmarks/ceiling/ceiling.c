@@ -8,7 +8,11 @@
  * It is a yardstick and not a service: it has no plans, keys, receipts, deadlines or limits, and trusts its clients. If
  * something is not as the benchmark sends it, it ends, because a figure would be worth nothing then.
  *
- * usage: ceiling PORT CONNINFO
+ * With QUERIES, the folder of Headroom's statements, each lane counts with Headroom's instead, in Headroom's database
+ * with numbered users, and with keys. Headroom beside that is what the service costs; that beside the ceiling is what
+ * the statement costs.
+ *
+ * usage: ceiling PORT CONNINFO [QUERIES]
  */
 #define _GNU_SOURCE
 #include <arpa/inet.h>
@@ -23,6 +27,7 @@
 #include <stdlib.h>
 #include <string.h>
 #include <sys/epoll.h>
+#include <sys/random.h>
 #include <sys/socket.h>
 #include <unistd.h>
 
@@ -34,14 +39,20 @@ enum {
     /* A power of two, so that positions may overflow. */
     IN_FLIGHT_MAXIMUM = 256,
     USER_TEXT_LENGTH = 36,
+    KEY_LENGTH = 32,
     REPLY_MAXIMUM = 256,
+    PARAMETERS_MAXIMUM = 14,
+    PARAMETERS_LENGTH = 1024 + BATCH_MAXIMUM * 160,
     /* In PostgreSQL's catalog. */
+    INT8_TYPE = 20,
     INT4_TYPE = 23,
+    TEXT_TYPE = 25,
     UUID_TYPE = 2950,
     ARRAY_HEADER_LENGTH = 20
 };
 
-static const char CONSUME[] = "*2\r\n$7\r\nCONSUME\r\n$36\r\n";
+static const char CONSUME[] = "*2\r\n$7\r\nCONSUME\r\n$36\r\n", KEYED_CONSUME[] = "*3\r\n$7\r\nCONSUME\r\n$36\r\n";
+static const char KEY[] = "$36\r\nkey=";
 static const char PING[] = "*1\r\n$4\r\nPING\r\n";
 
 /* The ordinal connects counts with users, in whatever order the rows are updated. */
@@ -52,8 +63,22 @@ static const char STATEMENT[] =
     "and usage.message_count + batch.messages <= usage.\"limit\" "
     "returning batch.ordinal, usage.message_count, usage.\"limit\"";
 
+/* A plan for the arrays of one batch would be made for each batch, and might read the whole table. */
+static const char SETTINGS[] = "set plan_cache_mode = force_generic_plan";
+/* Those of Headroom's lanes (LaneSettings.swift, PinnedSettings.swift) as far as they change what a statement costs.
+ * The timeouts are longer, because no statement is repeated here. */
+static const char HEADROOM_SETTINGS[] =
+    "set role headroom_service; set search_path = pg_catalog, pg_temp; set enable_hashjoin = off; "
+    "set enable_mergejoin = off; set enable_seqscan = off; set enable_bitmapscan = off; "
+    "set max_parallel_workers_per_gather = 0; set plan_cache_mode = force_generic_plan; set jit = off; "
+    "set lock_timeout = '60s'; set statement_timeout = '60s'; set idle_in_transaction_session_timeout = '60s'";
+static const char USERS[] =
+    "select usage.entitlement_version, usage.\"limit\", usage.billing_period, revised.buckets_revision "
+    "from public.message_usage as usage, headroom.present_revisions as revised order by usage.user_id";
+
 struct reply {
-    char user[USER_TEXT_LENGTH];
+    char user[USER_TEXT_LENGTH], key[KEY_LENGTH];
+    bool has_key;
     int used, limit;
     bool is_counted;
 };
@@ -76,15 +101,42 @@ struct request {
     struct connection *connection;
     unsigned position;
     unsigned char user[16];
-    int used, limit;
+    /* 0 until the request is counted. */
+    int used;
+    int limit;
+};
+
+/* The requests of one user that a statement counts. */
+struct group {
+    struct request **requests;
+    int count;
+};
+
+/* Of a statement, in PostgreSQL's binary formats. */
+struct parameters {
+    int count;
+    /* Where each one begins in `bytes`. */
+    const char *values[PARAMETERS_MAXIMUM];
+    char *end;
+    char bytes[PARAMETERS_LENGTH];
 };
 
 struct lane {
     PGconn *database;
+    /* Of Headroom's receipt. */
+    unsigned char uuid[16];
+    int64_t number;
+    /* At the beginning of the batch, requests that the statement before has left out. */
+    int left_out;
     struct request batch[BATCH_MAXIMUM];
-    char users[ARRAY_HEADER_LENGTH + BATCH_MAXIMUM * 20];
-    char messages[ARRAY_HEADER_LENGTH + BATCH_MAXIMUM * 8];
+    struct parameters parameters;
     char output[IN_FLIGHT_MAXIMUM * REPLY_MAXIMUM];
+};
+
+/* What Headroom caches. */
+struct user {
+    int64_t entitlement_version;
+    int limit;
 };
 
 static pthread_mutex_t waiting_lock = PTHREAD_MUTEX_INITIALIZER;
@@ -94,6 +146,12 @@ static int waiting_count;
 /* Requests that the reader has not appended to `waiting` yet. */
 static struct request read_requests[WAITING_MAXIMUM];
 static int read_count;
+/* NULL without Headroom's statements. */
+static const char *queries;
+/* By their numbers. */
+static struct user *users;
+static int user_count, buckets_revision;
+static char period[16];
 
 static void fail(const char *what, const char *why)
 {
@@ -102,6 +160,11 @@ static void fail(const char *what, const char *why)
 }
 
 /* Connections */
+
+static struct reply *reply_to(const struct request *request)
+{
+    return &request->connection->replies[request->position % IN_FLIGHT_MAXIMUM];
+}
 
 /* Unlocks a connection, and frees it if its client has closed it and no lane needs it any more. */
 static void release(struct connection *connection)
@@ -148,18 +211,18 @@ static void write_replies(struct lane *lane, struct connection *connection)
 static int take_batch(struct lane *lane)
 {
     pthread_mutex_lock(&waiting_lock);
-    while (waiting_count == 0) {
+    while (waiting_count == 0 && lane->left_out == 0) {
         pthread_cond_wait(&some_wait, &waiting_lock);
     }
-    const int count = waiting_count < BATCH_MAXIMUM ? waiting_count : BATCH_MAXIMUM;
+    const int room = BATCH_MAXIMUM - lane->left_out, count = waiting_count < room ? waiting_count : room;
     waiting_count -= count;
-    memcpy(lane->batch, waiting, (size_t)count * sizeof *waiting);
+    memcpy(lane->batch + lane->left_out, waiting, (size_t)count * sizeof *waiting);
     memmove(waiting, waiting + count, (size_t)waiting_count * sizeof *waiting);
     if (waiting_count > 0) {
         pthread_cond_signal(&some_wait);
     }
     pthread_mutex_unlock(&waiting_lock);
-    return count;
+    return lane->left_out + count;
 }
 
 static int by_user(const void *first, const void *second)
@@ -170,11 +233,17 @@ static int by_user(const void *first, const void *second)
     return order != 0 ? order : (a > b) - (a < b);
 }
 
-static char *put_int(char *to, int value)
+static void put(struct parameters *to, const void *bytes, size_t length)
 {
-    const uint32_t bytes = htobe32((uint32_t)value);
-    memcpy(to, &bytes, sizeof bytes);
-    return to + sizeof bytes;
+    memcpy(to->end, bytes, length);
+    to->end += length;
+}
+
+/* The number's lowest bytes, the highest of them first. */
+static void put_number(struct parameters *to, int64_t number, size_t size)
+{
+    const uint64_t bytes = htobe64((uint64_t)number << (64 - 8 * size));
+    put(to, &bytes, size);
 }
 
 static int get_int(const char *from)
@@ -184,66 +253,270 @@ static int get_int(const char *from)
     return (int)be32toh(bytes);
 }
 
-/* One dimension, no nulls, subscripts from 1. */
-static void put_array_header(char *to, int type, int count)
+static struct parameters *begin_parameters(struct lane *lane)
 {
-    put_int(put_int(put_int(put_int(put_int(to, 1), 0), type), count), 1);
+    lane->parameters.count = 0;
+    lane->parameters.end = lane->parameters.bytes;
+    return &lane->parameters;
 }
 
+static void begin_parameter(struct parameters *to)
+{
+    to->values[to->count++] = to->end;
+}
+
+/* One dimension, no nulls, subscripts from 1. */
+static void begin_array(struct parameters *to, int type, int count)
+{
+    begin_parameter(to);
+    const int header[] = {1, 0, type, count, 1};
+    for (int i = 0; i < 5; i++) {
+        put_number(to, header[i], 4);
+    }
+}
+
+static void append(struct parameters *to, const void *bytes, size_t length)
+{
+    put_number(to, (int64_t)length, 4);
+    put(to, bytes, length);
+}
+
+static void append_number(struct parameters *to, int64_t number, size_t size)
+{
+    put_number(to, (int64_t)size, 4);
+    put_number(to, number, size);
+}
+
+static void append_users(struct parameters *to, const struct group *groups, int count)
+{
+    begin_array(to, UUID_TYPE, count);
+    for (int i = 0; i < count; i++) {
+        append(to, groups[i].requests[0]->user, 16);
+    }
+}
+
+static void append_messages(struct parameters *to, const struct group *groups, int count, int type, size_t size)
+{
+    begin_array(to, type, count);
+    for (int i = 0; i < count; i++) {
+        append_number(to, groups[i].count, size);
+    }
+}
+
+static void append_equal(struct parameters *to, int number, int count)
+{
+    begin_array(to, INT4_TYPE, count);
+    for (int i = 0; i < count; i++) {
+        append_number(to, number, 4);
+    }
+}
+
+static PGresult *execute(struct lane *lane, const char *statement)
+{
+    const struct parameters *parameters = &lane->parameters;
+    int lengths[PARAMETERS_MAXIMUM], formats[PARAMETERS_MAXIMUM];
+    const char *end = parameters->end;
+    for (int i = parameters->count - 1; i >= 0; i--) {
+        lengths[i] = (int)(end - parameters->values[i]);
+        formats[i] = 1;
+        end = parameters->values[i];
+    }
+    PGresult *result
+        = PQexecPrepared(lane->database, statement, parameters->count, parameters->values, lengths, formats, 1);
+    if (PQresultStatus(result) != PGRES_TUPLES_OK) {
+        fail("the statement", PQerrorMessage(lane->database));
+    }
+    return result;
+}
+
+static void note_count(const struct group *group, int used_after, int limit)
+{
+    for (int i = 0; i < group->count; i++) {
+        group->requests[i]->used = used_after - group->count + i + 1;
+        group->requests[i]->limit = limit;
+    }
+}
+
+static void count_with_update(struct lane *lane, const struct group *groups, int count)
+{
+    struct parameters *parameters = begin_parameters(lane);
+    append_users(parameters, groups, count);
+    append_messages(parameters, groups, count, INT4_TYPE, 4);
+    PGresult *result = execute(lane, "count");
+    if (PQntuples(result) != count) {
+        fail("the statement", "not every user was counted");
+    }
+    for (int row = 0; row < count; row++) {
+        /* The low half of a bigint. */
+        const int ordinal = get_int(PQgetvalue(result, row, 0) + 4);
+        note_count(&groups[ordinal - 1], get_int(PQgetvalue(result, row, 1)), get_int(PQgetvalue(result, row, 2)));
+    }
+    PQclear(result);
+}
+
+/* Headroom's statements */
+
+static const struct user *user_of(const struct group *group)
+{
+    /* The last 12 digits are the number. */
+    long number = 0;
+    for (int i = 10; i < 16; i++) {
+        const unsigned char digits = group->requests[0]->user[i];
+        number = number * 100 + (digits >> 4) * 10 + (digits & 15);
+    }
+    if (number >= user_count) {
+        fail("a user", "has no row");
+    }
+    return &users[number];
+}
+
+/* headroom.count_batch and headroom.count_keyed_batch document the parameters and `counts`. */
+static void count_with_headroom(struct lane *lane, const struct group *groups, int count, bool has_keys)
+{
+    struct parameters *parameters = begin_parameters(lane);
+    begin_parameter(parameters);
+    put_number(parameters, 0, 2);
+    begin_parameter(parameters);
+    put(parameters, lane->uuid, sizeof lane->uuid);
+    begin_parameter(parameters);
+    put_number(parameters, ++lane->number, 8);
+    append_users(parameters, groups, count);
+    begin_array(parameters, TEXT_TYPE, 1);
+    append(parameters, period, strlen(period));
+    append_equal(parameters, 1, count);
+    append_messages(parameters, groups, count, INT8_TYPE, 8);
+    begin_array(parameters, INT8_TYPE, count);
+    for (int i = 0; i < count; i++) {
+        append_number(parameters, user_of(&groups[i])->entitlement_version, 8);
+    }
+    if (has_keys) {
+        begin_array(parameters, TEXT_TYPE, count);
+        for (int i = 0; i < count; i++) {
+            append(parameters, reply_to(groups[i].requests[0])->key, KEY_LENGTH);
+        }
+        begin_array(parameters, TEXT_TYPE, count);
+        for (int i = 0; i < count; i++) {
+            append(parameters, "consume", 7);
+        }
+        append_equal(parameters, 1, count);
+        append_messages(parameters, groups, count, INT8_TYPE, 8);
+        append_equal(parameters, 0, count);
+    }
+    begin_parameter(parameters);
+    put_number(parameters, buckets_revision, 4);
+    PGresult *result = execute(lane, has_keys ? "count_keyed_batch" : "count_batch");
+    const int column = PQfnumber(result, "counts");
+    if (PQntuples(result) != 1 || PQgetlength(result, 0, column) != ARRAY_HEADER_LENGTH + 12 * count) {
+        fail("the statement", "not every user was counted, or a user's entitlement has changed");
+    }
+    const char *counted = PQgetvalue(result, 0, column) + ARRAY_HEADER_LENGTH + 4;
+    for (int i = 0; i < count; i++, counted += 12) {
+        const struct group *group = &groups[(get_int(counted) & 0xffff) - 1];
+        note_count(group, get_int(counted + 4), user_of(group)->limit);
+    }
+    PQclear(result);
+}
+
+static void must_succeed(const struct lane *lane, PGresult *result)
+{
+    if (PQresultStatus(result) != PGRES_COMMAND_OK) {
+        fail("preparing the session", PQerrorMessage(lane->database));
+    }
+    PQclear(result);
+}
+
+static void prepare_query(struct lane *lane, const char *name)
+{
+    char path[4096], sql[4096] = "";
+    snprintf(path, sizeof path, "%s/%s.sql", queries, name);
+    FILE *file = fopen(path, "r");
+    if (file == NULL || fread(sql, 1, sizeof sql - 1, file) == 0) {
+        fail("reading", path);
+    }
+    fclose(file);
+    must_succeed(lane, PQprepare(lane->database, name, sql, 0, NULL));
+}
+
+static void read_users(struct lane *lane)
+{
+    PGresult *result = PQexec(lane->database, USERS);
+    user_count = PQntuples(result);
+    if (user_count == 0) {
+        fail("reading the users", PQerrorMessage(lane->database));
+    }
+    users = calloc((size_t)user_count, sizeof *users);
+    for (int row = 0; row < user_count; row++) {
+        users[row].entitlement_version = atoll(PQgetvalue(result, row, 0));
+        users[row].limit = atoi(PQgetvalue(result, row, 1));
+    }
+    snprintf(period, sizeof period, "%s", PQgetvalue(result, 0, 2));
+    buckets_revision = atoi(PQgetvalue(result, 0, 3));
+    PQclear(result);
+}
+
+static void prepare_headroom(struct lane *lane)
+{
+    if (users == NULL) {
+        read_users(lane);
+    }
+    prepare_query(lane, "count_batch");
+    prepare_query(lane, "count_keyed_batch");
+    prepare_query(lane, "open_lane");
+    struct parameters *parameters = begin_parameters(lane);
+    begin_parameter(parameters);
+    put_number(parameters, 0, 2);
+    if (getrandom(lane->uuid, sizeof lane->uuid, 0) != sizeof lane->uuid) {
+        fail("getrandom", "no bytes");
+    }
+    begin_parameter(parameters);
+    put(parameters, lane->uuid, sizeof lane->uuid);
+    PQclear(execute(lane, "open_lane"));
+}
+
+/* Lanes */
+
 /* Counts a batch with one statement. One user's requests are one row; users ascend, so that lanes lock rows in the same
- * order. */
+ * order. If the requests have keys, of which a statement takes one for each user, the user's others are left out. */
 static void count_batch(struct lane *lane, int count)
 {
     struct request *sorted[BATCH_MAXIMUM];
-    /* Where each user's requests begin in `sorted`. */
-    int firsts[BATCH_MAXIMUM + 1], users = 0;
+    struct group groups[BATCH_MAXIMUM];
+    int group_count = 0;
+    const bool has_keys = reply_to(&lane->batch[0])->has_key;
     for (int i = 0; i < count; i++) {
         sorted[i] = &lane->batch[i];
+        if (reply_to(sorted[i])->has_key != has_keys) {
+            fail("a batch", "only some of its requests have keys");
+        }
     }
     qsort(sorted, (size_t)count, sizeof *sorted, by_user);
     for (int i = 0; i < count; i++) {
         if (i == 0 || memcmp(sorted[i - 1]->user, sorted[i]->user, sizeof sorted[i]->user) != 0) {
-            firsts[users++] = i;
+            groups[group_count++] = (struct group){.requests = &sorted[i], .count = 1};
+        } else if (!has_keys) {
+            groups[group_count - 1].count++;
         }
     }
-    firsts[users] = count;
-
-    char *user = lane->users + ARRAY_HEADER_LENGTH, *messages = lane->messages + ARRAY_HEADER_LENGTH;
-    put_array_header(lane->users, UUID_TYPE, users);
-    put_array_header(lane->messages, INT4_TYPE, users);
-    for (int i = 0; i < users; i++) {
-        user = (char *)memcpy(put_int(user, 16), sorted[firsts[i]]->user, 16) + 16;
-        messages = put_int(put_int(messages, 4), firsts[i + 1] - firsts[i]);
+    if (queries != NULL) {
+        count_with_headroom(lane, groups, group_count, has_keys);
+    } else {
+        count_with_update(lane, groups, group_count);
     }
-    const char *values[] = {lane->users, lane->messages};
-    const int lengths[] = {(int)(user - lane->users), (int)(messages - lane->messages)}, formats[] = {1, 1};
-    PGresult *result = PQexecPrepared(lane->database, "count", 2, values, lengths, formats, 1);
-    if (PQresultStatus(result) != PGRES_TUPLES_OK) {
-        fail("the statement", PQerrorMessage(lane->database));
-    }
-    if (PQntuples(result) != users) {
-        fail("the statement", "not every user was counted");
-    }
-    for (int row = 0; row < users; row++) {
-        /* The low half of a bigint. */
-        const int ordinal = get_int(PQgetvalue(result, row, 0) + 4);
-        int used = get_int(PQgetvalue(result, row, 1)) - (firsts[ordinal] - firsts[ordinal - 1]);
-        for (int i = firsts[ordinal - 1]; i < firsts[ordinal]; i++) {
-            sorted[i]->used = ++used;
-            sorted[i]->limit = get_int(PQgetvalue(result, row, 2));
-        }
-    }
-    PQclear(result);
 }
 
 /* Requests that were read together are together in the batch, so that most connections get one write. */
 static void answer_batch(struct lane *lane, int count)
 {
+    lane->left_out = 0;
     for (int i = 0; i < count;) {
         struct connection *connection = lane->batch[i].connection;
         pthread_mutex_lock(&connection->lock);
         for (; i < count && lane->batch[i].connection == connection; i++) {
-            struct reply *reply = &connection->replies[lane->batch[i].position % IN_FLIGHT_MAXIMUM];
+            if (lane->batch[i].used == 0) {
+                lane->batch[lane->left_out++] = lane->batch[i];
+                continue;
+            }
+            struct reply *reply = reply_to(&lane->batch[i]);
             reply->used = lane->batch[i].used;
             reply->limit = lane->batch[i].limit;
             reply->is_counted = true;
@@ -271,13 +544,12 @@ static void start_lane(const char *conninfo)
     if (PQstatus(lane->database) != CONNECTION_OK) {
         fail("connecting", PQerrorMessage(lane->database));
     }
-    /* A plan for the arrays of one batch would be made for each batch, and might read the whole table. */
-    PQclear(PQexec(lane->database, "set plan_cache_mode = force_generic_plan"));
-    PGresult *result = PQprepare(lane->database, "count", STATEMENT, 0, NULL);
-    if (PQresultStatus(result) != PGRES_COMMAND_OK) {
-        fail("preparing the statement", PQerrorMessage(lane->database));
+    must_succeed(lane, PQexec(lane->database, queries != NULL ? HEADROOM_SETTINGS : SETTINGS));
+    if (queries != NULL) {
+        prepare_headroom(lane);
+    } else {
+        must_succeed(lane, PQprepare(lane->database, "count", STATEMENT, 0, NULL));
     }
-    PQclear(result);
     pthread_t thread;
     if (pthread_create(&thread, NULL, run_lane, lane) != 0) {
         fail("a lane", "no thread");
@@ -287,17 +559,26 @@ static void start_lane(const char *conninfo)
 /* The reader */
 
 static const size_t CONSUME_LENGTH = sizeof CONSUME - 1 + USER_TEXT_LENGTH + 2;
+static const size_t KEYED_LENGTH = sizeof CONSUME - 1 + USER_TEXT_LENGTH + 2 + sizeof KEY - 1 + KEY_LENGTH + 2;
 
-static bool is_consume(const char *text, size_t length)
+/* The length of the CONSUME with which the text begins; 0 if it begins with no complete one. */
+static size_t consume_length(const char *text, size_t length)
 {
-    return length >= CONSUME_LENGTH && memcmp(text, CONSUME, sizeof CONSUME - 1) == 0;
+    if (length >= CONSUME_LENGTH && memcmp(text, CONSUME, sizeof CONSUME - 1) == 0) {
+        return CONSUME_LENGTH;
+    }
+    const bool has_key = queries != NULL && length >= KEYED_LENGTH
+        && memcmp(text, KEYED_CONSUME, sizeof KEYED_CONSUME - 1) == 0
+        && memcmp(text + CONSUME_LENGTH, KEY, sizeof KEY - 1) == 0;
+    return has_key ? KEYED_LENGTH : 0;
 }
 
 /* The length of the first request, an array; 0 until it is complete. */
 static size_t request_length(const char *text, size_t length)
 {
-    if (is_consume(text, length)) {
-        return CONSUME_LENGTH;
+    const size_t consume = consume_length(text, length);
+    if (consume > 0) {
+        return consume;
     }
     /* Each word has a line with its length; words of the benchmark's requests contain no line ends. */
     const char *end = text;
@@ -317,7 +598,7 @@ static unsigned char hex_value(char digit)
     return (unsigned char)((digit & 15) + 9 * (digit >> 6));
 }
 
-static void take_request(struct connection *connection, const char *user)
+static void take_request(struct connection *connection, const char *text, size_t length)
 {
     if (connection->received - connection->answered == IN_FLIGHT_MAXIMUM || read_count == WAITING_MAXIMUM) {
         fail("the reader", "too many requests are in flight");
@@ -325,7 +606,13 @@ static void take_request(struct connection *connection, const char *user)
     struct request *request = &read_requests[read_count++];
     request->connection = connection;
     request->position = connection->received++;
-    memcpy(connection->replies[request->position % IN_FLIGHT_MAXIMUM].user, user, USER_TEXT_LENGTH);
+    struct reply *reply = reply_to(request);
+    const char *user = text + sizeof CONSUME - 1;
+    memcpy(reply->user, user, USER_TEXT_LENGTH);
+    reply->has_key = length == KEYED_LENGTH;
+    if (reply->has_key) {
+        memcpy(reply->key, text + CONSUME_LENGTH + sizeof KEY - 1, KEY_LENGTH);
+    }
     for (int i = 0; i < 16; i++, user += 2) {
         user += *user == '-';
         request->user[i] = (unsigned char)(hex_value(user[0]) << 4 | hex_value(user[1]));
@@ -340,8 +627,8 @@ static void take_requests(struct connection *connection)
         && (length = request_length(connection->input + from, connection->input_length - from)) > 0) {
         const char *request = connection->input + from;
         from += length;
-        if (is_consume(request, length)) {
-            take_request(connection, request + sizeof CONSUME - 1);
+        if (consume_length(request, length) > 0) {
+            take_request(connection, request, length);
         } else {
             /* The load generators send others only before the first CONSUME, so no reply is due before this one. */
             const bool is_ping = length == sizeof PING - 1 && memcmp(request, PING, length) == 0;
@@ -398,10 +685,11 @@ static void accept_connection(int poll, int listener)
 
 int main(int argc, char **argv)
 {
-    if (argc != 3) {
-        fprintf(stderr, "usage: ceiling PORT CONNINFO\n");
+    if (argc != 3 && argc != 4) {
+        fprintf(stderr, "usage: ceiling PORT CONNINFO [QUERIES]\n");
         return 2;
     }
+    queries = argv[3];
     signal(SIGPIPE, SIG_IGN);
     for (int i = 0; i < LANES; i++) {
         start_lane(argv[2]);

@@ -29,7 +29,7 @@ DOCUMENTS = (ROOT / "docs/performance.md", ROOT / "docs/contributors/performance
 PUBLISHED = ROOT / "docs/performance/result.json"
 #: Seconds of a stage besides its measurements, once and in each round.
 SET_UP = {
-    "main": (20, 5),
+    "main": (35, 5),
     "holds": (0, 4),
     "slow_disk": (5, 15),
     "idle": (3, 10),
@@ -69,7 +69,7 @@ def parse_arguments(arguments: list[str]) -> argparse.Namespace:
     parser = argparse.ArgumentParser(
         prog="script/bench", description="Measures Headroom beside what one would write instead."
     )
-    parser.add_argument("--quick", action="store_true", help=f"a round of the scenarios {', '.join(QUICK)}; two minutes")
+    parser.add_argument("--quick", action="store_true", help=f"a round of the scenarios {', '.join(QUICK)}; three minutes")
     parser.add_argument(
         "--only",
         type=scenario_names,

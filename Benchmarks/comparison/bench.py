@@ -12,7 +12,7 @@ from typing import Any
 
 from support.processes import collected_children_seconds, processor_seconds, resident_bytes
 
-from .ceiling import Ceiling
+from .ceiling import Ceiling, StatementCeiling
 from .figures import Sample, combined, rounded
 from .generators import HeadroomBench, Pgbench, RedisBenchmark, Wrk
 from .machine import print_progress
@@ -39,7 +39,8 @@ class Bench:
         self.redis = Redis(work / "redis", work / "redis.log")
         self.headroom = Headroom(program=options.program, postgres=self.postgres, database="bench", work=work)
         self.ceiling = Ceiling(self.postgres, work)
-        self.services: list[Headroom | Ceiling] = [self.headroom, self.ceiling]
+        self.statement = StatementCeiling(options.program, self.postgres, work)
+        self.services: list[Headroom | Ceiling] = [self.headroom, self.ceiling, self.statement]
         self.redises = [self.redis]
         self.pgbench = Pgbench(program=self.postgres.pgbench, socket=Path(self.postgres.home), work=work, seconds=options.seconds)
         self.redis_benchmark = RedisBenchmark(work, options.seconds)
@@ -58,10 +59,12 @@ class Bench:
         self.postgres.prepare_function(USERS)
         self.headroom.prepare(USERS)
         databases = ["bench"]
-        if any(name.startswith("ceiling") for name in measurements_wanted(self.options.names, "main")):
-            self.ceiling.prepare(USERS)
-            self.ceiling.start()
-            databases.append(self.ceiling.database)
+        wanted = measurements_wanted(self.options.names, "main")
+        for ceiling in (self.ceiling, self.statement):
+            if any(name.startswith(ceiling.database) for name in wanted):
+                ceiling.prepare(USERS)
+                ceiling.start()
+                databases.append(ceiling.database)
         self.settle(*databases)
         self.postgres.create_wal_files()
 

@@ -1,4 +1,7 @@
-"""The ceiling: a bare server in C (Benchmarks/ceiling), the yardstick of what a service could reach on this machine."""
+"""The ceiling: a bare server in C (Benchmarks/ceiling), the yardstick of what a service could reach on this machine.
+
+With Headroom's statements it is the yardstick of what Headroom's service could reach.
+"""
 
 from __future__ import annotations
 
@@ -11,9 +14,11 @@ from support.processes import Failure, free_port, run
 from support.waiting import wait_until
 
 from .machine import compiled
-from .peers import ALLOWANCE, CountingPeer, Postgres, users_sql
+from .peers import ALLOWANCE, CountingPeer, Headroom, Postgres, users_sql
 
-SOURCE = Path(__file__).resolve().parents[1] / "ceiling/ceiling.c"
+ROOT = Path(__file__).resolve().parents[2]
+SOURCE = ROOT / "Benchmarks/ceiling/ceiling.c"
+QUERIES = ROOT / "sql/queries"
 
 # A usage row with its validity, as headroom's, without what plans and resets need. The period is part of the statement
 # in ceiling.c.
@@ -38,15 +43,14 @@ def compiled_ceiling(program: Path, *flags: str) -> Path:
 class Ceiling(CountingPeer):
     """The server, and its table in a database of its own."""
 
-    def __init__(self, postgres: Postgres, work: Path) -> None:
-        super().__init__(postgres, "ceiling")
-        self.program, self.log = work / "ceiling", work / "ceiling.log"
+    def __init__(self, postgres: Postgres, work: Path, database: str = "ceiling") -> None:
+        super().__init__(postgres, database)
+        self.program, self.log = work / f"{database}.program", work / f"{database}.log"
+        self.arguments: list[str] = []
         self._port = 0
         self.process: subprocess.Popen[bytes] | None = None
 
     def prepare(self, users: int) -> None:
-        """Compiles the server, and creates the rows."""
-        compiled_ceiling(self.program)
         self.postgres.create_database(self.database)
         self.postgres.sql(
             TABLE,
@@ -56,8 +60,9 @@ class Ceiling(CountingPeer):
         )
 
     def start(self) -> None:
+        compiled_ceiling(self.program)
         self._port = free_port()
-        command = [str(self.program), str(self._port), self.postgres.url(self.database)]
+        command = [str(self.program), str(self._port), self.postgres.url(self.database), *self.arguments]
         self.process = processes.start(command, log=self.log)
         wait_until(self._accepts_connections, "the ceiling accepts connections")
 
@@ -83,3 +88,19 @@ class Ceiling(CountingPeer):
         except ConnectionRefusedError:
             return False
         return True
+
+
+class StatementCeiling(Ceiling):
+    """The server with Headroom's statements, on rows that a Headroom has made."""
+
+    def __init__(self, program: Path, postgres: Postgres, work: Path, database: str = "statement") -> None:
+        super().__init__(postgres, work, database)
+        self.headroom = Headroom(program, postgres, database, work)
+        self.arguments = [str(QUERIES)]
+
+    def prepare(self, users: int) -> None:
+        self.postgres.create_database(self.database)
+        self.headroom.start()
+        self.headroom.prepare(users)
+        self.headroom.stop()
+        self.sent = self.headroom.sent

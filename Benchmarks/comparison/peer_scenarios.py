@@ -9,6 +9,53 @@ from .titles import (
     load_name,
 )
 
+#: The servers of the scenario with the ceiling, and its loads besides one request at a time.
+SERVERS = {"ceiling": "ceiling", "statement": "ceiling with Headroom's statement", "headroom": "Headroom"}
+LOADS = {"64x1": "64 × 1", "64x16": "64 × 16", "one_user": "64 × 16, one user"}
+
+
+def beside(one: str, other: str) -> tuple[Ratio, ...]:
+    """How much of the other server's rates and of its speed with one request at a time a server reaches."""
+    rates = (
+        Ratio(
+            name=f"{one}_to_{other}_{load}",
+            title=f"{SERVERS[one]} / {SERVERS[other]}, {words}",
+            numerator=f"{one}_{load}",
+            denominator=f"{other}_{load}",
+        )
+        for load, words in LOADS.items()
+    )
+    single = Ratio(
+        name=f"{one}_to_{other}_single",
+        title=f"{SERVERS[other]} / {SERVERS[one]}, one at a time, p50",
+        numerator=f"{other}_single",
+        denominator=f"{one}_single",
+        field="p50_ms",
+    )
+    return (*rates, single)
+
+
+#: What Headroom's service costs: how much it reaches of a server that only executes the same statements.
+SERVICE = (
+    *beside("headroom", "statement"),
+    Ratio(
+        name="headroom_to_statement_keys",
+        title=f"Headroom / {SERVERS['statement']}, a key on every request",
+        numerator="headroom_with_keys",
+        denominator="statement_with_keys",
+    ),
+)
+#: What the statements cost beside the ceiling's.
+STATEMENT = beside("statement", "ceiling")
+STATEMENT_KEYS = (
+    Ratio(
+        name="statement_keys_to_no_keys",
+        title=f"a key on every request / none, {SERVERS['statement']}",
+        numerator="statement_with_keys",
+        denominator="statement_without_keys",
+    ),
+)
+
 PEER_SCENARIOS = (
     Scenario(
         name="function",
@@ -84,61 +131,18 @@ PEER_SCENARIOS = (
     Scenario(
         name="ceiling",
         stage="main",
-        title="the C ceiling",
+        title="the C ceiling, and with Headroom's statement",
         measurements=(
-            "ceiling_64x1",
-            "headroom_64x1",
-            "ceiling_64x16",
-            "headroom_64x16",
-            "ceiling_one_user",
-            "headroom_one_user",
-            "ceiling_single",
-            "headroom_single",
+            *(f"{server}_{load}" for load in (*LOADS, "single") for server in SERVERS),
+            "statement_without_keys",
+            "statement_with_keys",
+            "headroom_with_keys",
         ),
-        ratios=(
-            Ratio(
-                name="headroom_to_ceiling_64x1",
-                title="Headroom / ceiling, 64 × 1",
-                numerator="headroom_64x1",
-                denominator="ceiling_64x1",
-            ),
-            Ratio(
-                name="headroom_to_ceiling_64x16",
-                title="Headroom / ceiling, 64 × 16",
-                numerator="headroom_64x16",
-                denominator="ceiling_64x16",
-            ),
-            Ratio(
-                name="headroom_one_user_to_ceiling",
-                title="Headroom / ceiling, 64 × 16, one user",
-                numerator="headroom_one_user",
-                denominator="ceiling_one_user",
-            ),
-            Ratio(
-                name="ceiling_single_to_headroom",
-                title="ceiling / Headroom, one at a time, p50",
-                numerator="ceiling_single",
-                denominator="headroom_single",
-                field="p50_ms",
-            ),
-        ),
-        goals=(
-            Goal(name="ceiling_64x1", title="Headroom / ceiling, 64 × 1", of="headroom_to_ceiling_64x1", at_least=0.85),
-            Goal(
-                name="ceiling_64x16", title="Headroom / ceiling, 64 × 16", of="headroom_to_ceiling_64x16", at_least=0.85
-            ),
-            Goal(
-                name="ceiling_one_user",
-                title="Headroom / ceiling, one user",
-                of="headroom_one_user_to_ceiling",
-                at_least=0.7,
-            ),
-            Goal(
-                name="ceiling_single",
-                title="p50, one at a time, ceiling / Headroom",
-                of="ceiling_single_to_headroom",
-                at_least=0.6,
-            ),
+        ratios=(*beside("headroom", "ceiling"), *SERVICE, *STATEMENT, *STATEMENT_KEYS),
+        goals=tuple(
+            Goal(name=ratio.name, title=ratio.title, of=ratio.name, at_least=bound)
+            for ratios, bound in ((SERVICE, 0.85), (STATEMENT, 0.75))
+            for ratio in ratios
         ),
     ),
     Scenario(

@@ -6,7 +6,7 @@ from .document import short, whole
 from .result import Result
 from .titles import TITLES
 
-WIDTH = 76
+WIDTH = 86
 
 
 def lines_of(result: Result) -> list[str]:

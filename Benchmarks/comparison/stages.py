@@ -44,10 +44,10 @@ def main_stage(bench: Bench) -> None:
 
 
 def _main_round(bench: Bench) -> None:
-    headroom, ceiling, redis = bench.headroom, bench.ceiling, bench.redis
+    headroom, ceiling, statement, redis = bench.headroom, bench.ceiling, bench.statement, bench.redis
     bench.by_pgbench("function_1_client", "function", 1)
-    bench.by_headroom_bench("ceiling_single", ceiling, USERS, connections=1, pipeline=1)
-    bench.by_headroom_bench("headroom_single", headroom, USERS, connections=1, pipeline=1)
+    for name, peer in (("ceiling", ceiling), ("statement", statement), ("headroom", headroom)):
+        bench.by_headroom_bench(f"{name}_single", peer, USERS, connections=1, pipeline=1)
     for name, best, counts in (
         ("function", "function_best", CLIENTS),
         ("function_one_user", "function_one_user", ONE_USER_CLIENTS),
@@ -59,8 +59,8 @@ def _main_round(bench: Bench) -> None:
     any_key = redis.request("usage:__rand_int__")
     for pipeline in (1, 16):
         bench.by_redis_benchmark(f"redis_{load_name(pipeline)}", pipeline, USERS, any_key, redis)
-        bench.by_redis_benchmark(f"ceiling_{load_name(pipeline)}", pipeline, USERS, ["CONSUME", ANY_USER], ceiling)
-        bench.by_redis_benchmark(f"headroom_{load_name(pipeline)}", pipeline, USERS, ["CONSUME", ANY_USER], headroom)
+        for name, peer in (("ceiling", ceiling), ("statement", statement), ("headroom", headroom)):
+            bench.by_redis_benchmark(f"{name}_{load_name(pipeline)}", pipeline, USERS, ["CONSUME", ANY_USER], peer)
     # An open loop sends each message when it is due, so it is comparable to no pipelining; the more are due at once, the
     # more are sent in one write.
     for name, most in (("headroom_half_load", "headroom_64x16"), ("headroom_half_single", "headroom_64x1")):
@@ -70,13 +70,14 @@ def _main_round(bench: Bench) -> None:
     bench.by_headroom_bench("redis_zipf", redis, USERS, command=command, distribution="zipf:1")
     bench.by_headroom_bench("headroom_zipf", headroom, USERS, distribution="zipf:1")
     bench.by_redis_benchmark("redis_one_user", 16, 1, redis.request(f"usage:{numbered_user(0)}"), redis)
-    bench.by_redis_benchmark("ceiling_one_user", 16, 1, ["CONSUME", numbered_user(0)], ceiling)
-    bench.by_redis_benchmark("headroom_one_user", 16, 1, ["CONSUME", numbered_user(0)], headroom)
-    bench.by_headroom_bench("headroom_without_keys", headroom, USERS, key_share=0)
-    bench.by_headroom_bench("headroom_with_keys", headroom, USERS, key_share=1)
-    if bench.is_wanted("headroom_with_keys"):
-        # The next round starts without keys, because it makes the same ones.
-        bench.postgres.sql("truncate headroom.message_keys", database=bench.headroom.database)
+    for name, peer in (("ceiling", ceiling), ("statement", statement), ("headroom", headroom)):
+        bench.by_redis_benchmark(f"{name}_one_user", 16, 1, ["CONSUME", numbered_user(0)], peer)
+    for name, peer in (("statement", statement), ("headroom", headroom)):
+        bench.by_headroom_bench(f"{name}_without_keys", peer, USERS, key_share=0)
+        bench.by_headroom_bench(f"{name}_with_keys", peer, USERS, key_share=1)
+        if bench.is_wanted(f"{name}_with_keys"):
+            # The next measurement starts without keys.
+            bench.postgres.sql("truncate headroom.message_keys", database=peer.database)
 
 
 # Holds ----------------------------------------------------------------------------------------------------------------
