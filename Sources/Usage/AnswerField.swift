@@ -159,14 +159,19 @@ extension AnswerFieldWriter {
 /// The sentences of an answer, in the language and the time zone of its request. They are made once, because the
 /// encoder of lines needs their length before it writes.
 public struct AnswerTexts: Sendable {
+    /// What only `USAGE` answers with.
+    public struct Details: Sendable {
+        public let label: String
+        public let stateLabel: String
+        public let accessible: String
+        public let steps: String?
+    }
+
     public let tier: Tier
     public let notice: String?
     public let banner: String?
-    // Only USAGE answers with the others. Counted messages must not pay for them.
-    public let label: String?
-    public let stateLabel: String?
-    public let accessible: String?
-    public let steps: String?
+    /// Counted messages must not pay for it.
+    public let details: Details?
 }
 
 extension Answer {
@@ -177,10 +182,13 @@ extension Answer {
             tier: tier,
             notice: snapshot.notice(in: vocabulary),
             banner: banner(at: tier, in: vocabulary),
-            label: isDetailed ? snapshot.label(in: vocabulary) : nil,
-            stateLabel: isDetailed ? snapshot.stateLabel.text(in: vocabulary) : nil,
-            accessible: isDetailed ? snapshot.accessible(in: vocabulary) : nil,
-            steps: isDetailed ? snapshot.steps?.text(in: vocabulary) : nil
+            details: isDetailed
+                ? AnswerTexts.Details(
+                    label: snapshot.label(in: vocabulary),
+                    stateLabel: snapshot.stateLabel.text(in: vocabulary),
+                    accessible: snapshot.accessible(in: vocabulary),
+                    steps: snapshot.steps?.text(in: vocabulary)
+                ) : nil
         )
     }
 
@@ -227,15 +235,15 @@ extension Answer {
         if let released { writer.write(.released, number: released) }
         if isRepeated { writer.write(flag: .replayed) }
         writer.write(.previousPlan, ifAny: snapshot.previousPlan)
-        if isDetailed {
+        if let shown = texts.details {
             writer.write(.nextPlan, ifAny: nextPlan)
-            writer.write(.label, ifAny: texts.label)
-            writer.write(.stateLabel, ifAny: texts.stateLabel)
-            writer.write(.accessible, ifAny: texts.accessible)
+            writer.write(.label, ifAny: shown.label)
+            writer.write(.stateLabel, ifAny: shown.stateLabel)
+            writer.write(.accessible, ifAny: shown.accessible)
             writer.write(.price, ifAny: details?.price)
             writer.write(.currency, ifAny: details?.currency)
             writer.write(.manage, ifAny: details?.manage)
-            writer.write(.steps, ifAny: texts.steps)
+            writer.write(.steps, ifAny: shown.steps)
         }
         writer.write(.notice, ifAny: texts.notice)
         writer.write(.banner, ifAny: texts.banner)

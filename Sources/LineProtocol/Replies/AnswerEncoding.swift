@@ -32,10 +32,10 @@ extension Answer {
             LineWriter.valueBytesMaximum(snapshot.plan.name) + LineWriter.valueBytesMaximum(snapshot.period.label)
             + LineWriter.valueBytesMaximum(snapshot.previousPlan) + LineWriter.valueBytesMaximum(texts.notice)
             + LineWriter.valueBytesMaximum(texts.banner)
-        guard isDetailed else { return bytes }
+        guard let shown = texts.details else { return bytes }
         return [
-            nextPlan, texts.label, texts.stateLabel, texts.accessible, details?.price, details?.currency,
-            details?.manage, texts.steps,
+            nextPlan, shown.label, shown.stateLabel, shown.accessible, details?.price, details?.currency,
+            details?.manage, shown.steps,
         ].reduce(bytes) { $0 + LineWriter.valueBytesMaximum($1) }
     }
 }
