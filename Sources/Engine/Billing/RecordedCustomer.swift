@@ -40,7 +40,6 @@ struct RecordedCustomer: Decodable {
         var declaredAt: Instant?
         var declaredAnchorDay: Int
         var declaredPreviousPlan: String?
-        var declaredPlan: String?
         var trialStartedAt: Instant?
         var trialEndsAt: Instant?
         var trialUsedUpAt: Instant?
@@ -55,7 +54,6 @@ struct RecordedCustomer: Decodable {
             case declaredAt = "operator_set_at"
             case declaredAnchorDay = "operator_anchor_day"
             case declaredPreviousPlan = "operator_previous_plan"
-            case declaredPlan = "operator_plan"
             case trialStartedAt = "trial_started_at"
             case trialEndsAt = "trial_ends_at"
             case trialUsedUpAt = "trial_used_up_at"
@@ -189,12 +187,12 @@ extension RecordedCustomer {
     /// The history including this event, in place of its earlier record.
     func history(with event: RecordedEvent) -> CustomerHistory {
         let earlier = recordedEvents.filter { $0.key != event.key }
-        let users = (users ?? []).compactMap { row in UserID(row.user).map { ($0, row.record) } }
-        let plans = plans ?? []
+        let cycles = Dictionary((plans ?? []).map { ($0.plan, $0.planCycle) }) { $1 }
+        let users = (users ?? []).compactMap { row in UserID(row.user).map { ($0, row.record(cycles)) } }
         return CustomerHistory(
             events: earlier + [event],
             users: Dictionary(users) { $1 },
-            plans: Dictionary(plans.map { ($0.plan, $0.planCycle) }) { $1 },
+            plans: cycles,
             allowances: allowances,
             renewalLeewaySeconds: renewalLeewaySeconds ?? 0
         )
@@ -224,11 +222,20 @@ extension RecordedCustomer.Event {
 }
 
 extension RecordedCustomer.User {
-    fileprivate var record: UserRecord {
+    /// - Parameter cycles: those of the plans.
+    fileprivate func record(_ cycles: [String: Plan.Cycle]) -> UserRecord {
         var trial: UserRecord.Trial?
-        if let trialStartedAt, let trialEndsAt {
-            trial = UserRecord.Trial(startedAt: trialStartedAt, endsAt: trialEndsAt)
+        if let trialStartedAt {
+            if let trialEndsAt {
+                trial = UserRecord.Trial(startedAt: trialStartedAt, endsAt: trialEndsAt)
+            } else if case .trial(let days) = cycles["trial"] {
+                trial = UserRecord.Trial(
+                    startedAt: trialStartedAt,
+                    endsAt: trialStartedAt.advanced(bySeconds: Int64(days) * 86_400)
+                )
+            }
         }
+        let declaredPlan = (subscriptions ?? []).first { $0.originalTransactionId == "operator" }?.plan
         let others = (subscriptions ?? []).filter { !$0.isOfStore }.map { row in
             var subscription = StoreSubscription(row)
             subscription.startedAt = row.startedAt ?? declaredAt
@@ -236,7 +243,7 @@ extension RecordedCustomer.User {
         }
         return UserRecord(
             declaredAt: declaredAt,
-            declaredPlan: declaredPlan,
+            declaredPlan: declaredPlan.flatMap { cycles[$0]?.isPeriodic == true ? $0 : nil },
             declaredAnchorDay: declaredAnchorDay,
             declaredPreviousPlan: declaredPreviousPlan,
             trial: trial,

@@ -183,7 +183,7 @@ struct RightsTests {
         Right("select * from headroom.usage_transfers", .service, .operator),
         Right("delete from headroom.usage_transfers", .service),
         Right("select headroom.lock_customer('{}')", .service),
-        Right("select headroom.user_billing_state('\(user(1))')", .service),
+        Right("select headroom.user_billing_state('\(user(1))', '{trial}')", .service),
         Right("select headroom.billing_answer('ignored', null, null, null)", .service),
         Right("select headroom.write_billing_event('\(event)'::jsonb -> 'event', null)", .service),
         Right("select headroom.forget_billing('\(user(1))', 1)", .service),

@@ -13,7 +13,8 @@ create or replace function headroom.lock_and_read_customer(
     p_source text, p_event_id text, p_is_replay boolean, p_names text[], p_users uuid[], p_products text[],
     p_entitlements text[]
 ) returns json
-    language plpgsql security definer set search_path = pg_catalog, pg_temp
+    language plpgsql security definer
+    set search_path = pg_catalog, pg_temp set plan_cache_mode = force_generic_plan
 as $$
 declare
     v_outcome text;
@@ -24,6 +25,8 @@ declare
     v_customer_id bigint;
     v_users uuid[];
     v_locked_id uuid;
+    v_plans json;
+    v_trials text[];
 begin
     for v_attempt in 1 .. 2 loop
         select events.outcome, events.user_id, events.problem, events.received_at, events.applied_at
@@ -61,6 +64,14 @@ begin
     foreach v_locked_id in array v_users loop
         perform headroom.lock_subscriber(v_locked_id);
     end loop;
+    select json_agg(all_plans), array_agg(all_plans.plan) filter (where all_plans.is_trial) into v_plans, v_trials
+    from (
+        select
+            plans.plan, plans.cycle, plans.trial_days as days,
+            headroom.comparable_allowance(plans.cycle, plans.allowance, plans.enforced) as allowance,
+            plans.cycle = 'trial' and plans.enforced as is_trial
+        from headroom.plans
+    ) as all_plans;
     return json_build_object(
         'now', headroom.now(),
         'customer', v_customer_id,
@@ -92,7 +103,10 @@ begin
                     )
             ) as customer_events
         ),
-        'users', (select json_agg(headroom.user_billing_state(users.user_id)) from unnest(v_users) as users (user_id)),
+        'users', (
+            select json_agg(headroom.user_billing_state(users.user_id, v_trials))
+            from unnest(v_users) as users (user_id)
+        ),
         'purchases', (
             select json_agg(user_purchases) from (
                 select purchases.source, purchases.transaction, purchases.user_id as "user", purchases.is_refunded
@@ -105,15 +119,7 @@ begin
                 from headroom.usage_transfers as transfers where transfers.receiver = any(v_users)
             ) as user_transfers
         ),
-        'plans', (
-            select json_agg(all_plans)
-            from (
-                select
-                    plans.plan, plans.cycle, plans.trial_days as days,
-                    headroom.comparable_allowance(plans.cycle, plans.allowance, plans.enforced) as allowance
-                from headroom.plans
-            ) as all_plans
-        ),
+        'plans', v_plans,
         'renewal_leeway_s', extract(epoch from headroom.renewal_leeway())::integer,
         'products', (
             select json_agg(products) from headroom.store_products as products
