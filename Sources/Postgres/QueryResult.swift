@@ -57,11 +57,7 @@ public final class QueryResult: @unchecked Sendable {
         for column in stride(from: columnCount - 1, through: 0, by: -1) {
             if let found = PQfname(result, Int32(column)), strcmp(found, wanted) == 0 { return column }
         }
-        throw PostgresError(
-            .server(.invalidStoredValue),
-            "the result has no column \(name)",
-            hint: "A function or a type was replaced: compare it with the files of sql, and change it back."
-        )
+        throw .otherResult("the result has no column \(name)")
     }
 
     public func isNull(_ row: Int, _ column: Int) -> Bool {
@@ -148,6 +144,17 @@ public final class QueryResult: @unchecked Sendable {
             "\(columnName(column)) is \(found) instead of \(wanted.name)",
             hint: "The type of a column was changed, or its NOT NULL constraint was dropped: compare the table "
                 + "with the files of sql/tables, and change it back."
+        )
+    }
+}
+
+extension PostgresError {
+    /// The error about a result that does not have the form in which our functions return it.
+    static func otherResult(_ message: String) -> PostgresError {
+        PostgresError(
+            .server(.invalidStoredValue),
+            message,
+            hint: "A function or a type was replaced: compare it with the files of sql, and change it back."
         )
     }
 }

@@ -1,3 +1,5 @@
+import CLibPQ
+
 /// One-dimensional arrays in a result; nil stands for a NULL element. They throw as the other getters do.
 extension QueryResult {
     public func int32s(_ row: Int, _ column: Int) throws(PostgresError) -> [Int32?] {
@@ -24,6 +26,48 @@ extension QueryResult {
 
     public func texts(_ row: Int, _ column: Int) throws(PostgresError) -> [String?] {
         try array(row, column, .textArray, of: .text) { String(decoding: $0, as: UTF8.self) }
+    }
+
+    /// Reads a `bytea[]` of records, as `record_send` returns them, as the rows of a result of its own; nil if it is
+    /// NULL or empty.
+    ///
+    /// - Parameter names: of the records' attributes, which the server does not send. Further attributes, as a later
+    ///   release may have, are left out.
+    public func records(_ row: Int, _ column: Int, _ names: [StaticString]) throws(PostgresError) -> QueryResult? {
+        guard !isNull(row, column) else { return nil }
+        var records: [[RecordField]] = []
+        var areRecords = true
+        try forEachElement(row, column, .byteaArray, of: .bytea) {
+            if let fields = $0.flatMap({ RecordField.first(names.count, of: $0) }) {
+                records.append(fields)
+            } else {
+                areRecords = false
+            }
+        }
+        guard areRecords else {
+            throw .otherResult("\(columnName(column)) has no records with \(names.count) attributes")
+        }
+        guard let first = records.first else { return nil }
+        guard let result = PQmakeEmptyPGresult(nil, PGRES_TUPLES_OK) else { preconditionFailure("out of memory") }
+        var attributes = zip(names, first).map { name, field in
+            var attribute = PGresAttDesc()
+            // libpq copies it.
+            attribute.name = UnsafeMutablePointer(
+                mutating: UnsafeRawPointer(name.utf8Start).assumingMemoryBound(to: CChar.self)
+            )
+            attribute.format = 1
+            attribute.typid = field.type
+            return attribute
+        }
+        PQsetResultAttrs(result, Int32(attributes.count), &attributes)
+        for (row, fields) in records.enumerated() {
+            for (column, field) in fields.enumerated() {
+                let start = field.value?.baseAddress?.assumingMemoryBound(to: CChar.self)
+                let length = Int32(field.value?.count ?? -1)
+                PQsetvalue(result, Int32(row), Int32(column), UnsafeMutablePointer(mutating: start), length)
+            }
+        }
+        return QueryResult(result, warnings: [])
     }
 
     private func array<Element>(
@@ -108,6 +152,31 @@ private struct ArrayHeader {
         hasNulls = flags != 0
         elementType = TypeOID(rawValue: UInt32(truncatingIfNeeded: type))
         elementCount = count
+    }
+}
+
+/// A field of a composite value, which has the number of its fields and, for each, its type, its length and its bytes.
+private struct RecordField {
+    let type: Oid
+    /// Nil for NULL.
+    let value: UnsafeRawBufferPointer?
+
+    /// - Returns: nil for a value that is no record, or has fewer fields.
+    static func first(_ count: Int, of record: UnsafeRawBufferPointer) -> [RecordField]? {
+        guard let fieldCount = record.int32(at: 0), fieldCount >= count else { return nil }
+        var fields: [RecordField] = []
+        fields.reserveCapacity(count)
+        var offset = 4
+        for _ in 0..<count {
+            guard let type = record.int32(at: offset), let length = record.int32(at: offset + 4),
+                length <= record.count - offset - 8
+            else { return nil }
+            offset += 8
+            let value = length < 0 ? nil : UnsafeRawBufferPointer(rebasing: record[offset..<(offset + length)])
+            fields.append(RecordField(type: Oid(truncatingIfNeeded: type), value: value))
+            offset += max(length, 0)
+        }
+        return fields
     }
 }
 

@@ -16,6 +16,7 @@ public struct TypeOID: RawRepresentable, Hashable, Sendable {
     @inlinable public static var timestamptz: TypeOID { TypeOID(rawValue: 1184) }
     @inlinable public static var uuid: TypeOID { TypeOID(rawValue: 2950) }
     @inlinable public static var boolArray: TypeOID { TypeOID(rawValue: 1000) }
+    @inlinable public static var byteaArray: TypeOID { TypeOID(rawValue: 1001) }
     @inlinable public static var int32Array: TypeOID { TypeOID(rawValue: 1007) }
     @inlinable public static var textArray: TypeOID { TypeOID(rawValue: 1009) }
     @inlinable public static var int64Array: TypeOID { TypeOID(rawValue: 1016) }
@@ -35,6 +36,7 @@ extension TypeOID {
         case .text: "text"
         case .timestamptz: "timestamp with time zone"
         case .uuid: "uuid"
+        case .byteaArray: "bytea[]"
         case .int32Array: "integer[]"
         case .int64Array: "bigint[]"
         case .textArray: "text[]"

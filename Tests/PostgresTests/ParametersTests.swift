@@ -115,6 +115,27 @@ struct ParametersTests {
         #expect(try result.texts(0, 8) == ["a", nil, "", "ü,\""])
     }
 
+    @Test("an array of records is read as rows") func records() async throws {
+        let sql = """
+            SELECT array[record_send(row(1, 'a'::text, null::bigint)), record_send(row(2, ''::text, 3::bigint))],
+                array[record_send(row(1, 'a'::text))], array[record_send(row(1, 2, 3)), null], array[row(1, 2, 3)], 1,
+                array[]::bytea[], null::bytea[]
+            """
+        let result = try await roundTrip(sql) { _ in }
+        let names: [StaticString] = ["number", "text", "other"]
+        let rows = try #require(try result.records(0, 0, names))
+        #expect(rows.rowCount == 2 && rows.columnCount == 3)
+        let (number, text, other) = (try rows.column("number"), try rows.column("text"), try rows.column("other"))
+        #expect(try rows.int32(0, number) == 1 && rows.text(0, text) == "a" && rows.isNull(0, other))
+        #expect(try rows.int32(1, number) == 2 && rows.text(1, text) == "" && rows.int64(1, other) == 3)
+        #expect(try result.records(0, 0, ["number"])?.columnCount == 1)
+        for column in 1...4 {
+            let error = #expect(throws: PostgresError.self) { try result.records(0, column, names) }
+            #expect(error?.sqlState == .invalidStoredValue, "\(column)")
+        }
+        for column in 5...6 { #expect(try result.records(0, column, names) == nil) }
+    }
+
     @Test("an empty array is not NULL") func emptyArrays() async throws {
         let result = try await roundTrip("SELECT $1, $2, cardinality($1), cardinality($3)") { parameters in
             parameters.appendInt64s(count: 0) { _ in 0 }
