@@ -406,7 +406,8 @@ static void count_with_headroom(struct lane *lane, const struct group *groups, i
     put_number(parameters, buckets_revision, 4);
     PGresult *result = execute(lane, has_keys ? "count_keyed_batch" : "count_batch");
     const int column = PQfnumber(result, "counts");
-    if (PQntuples(result) != 1 || PQgetlength(result, 0, column) != ARRAY_HEADER_LENGTH + 12 * count) {
+    if (PQgetlength(result, 0, column) != ARRAY_HEADER_LENGTH + 12 * count
+        || !PQgetisnull(result, 0, PQfnumber(result, "usage_rows"))) {
         fail("the statement", "not every user was counted, or a user's entitlement has changed");
     }
     const char *counted = PQgetvalue(result, 0, column) + ARRAY_HEADER_LENGTH + 4;

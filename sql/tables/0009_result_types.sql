@@ -129,15 +129,15 @@ create type headroom.answer as (
     manage text
 );
 
--- A row of headroom.count_batch or count_keyed_batch: the first row has all counts, each other row the snapshot of a
--- user whose cached one does not suffice.
-create type headroom.count_batch_row as (
-    counts bigint array,
+-- The snapshot of a user whose messages a batch has counted, and whose cached one does not suffice. CountBatchStatement
+-- reads the columns by their positions.
+create type headroom.counted_row as (
+    -- Of the user among those of the batch.
     ordinal integer,
     -- Of the request with a key; null without one.
     key_messages integer,
     entitlement_version bigint,
-    -- The columns of headroom.usage_snapshot. The first row has observed_at alone.
+    -- The columns of headroom.usage_snapshot.
     plan text,
     state text,
     denial_reason text,
@@ -157,9 +157,18 @@ create type headroom.count_batch_row as (
     window_ends_at timestamptz,
     window_used integer,
     window_held integer,
-    window_limit integer,
+    window_limit integer
+);
+
+-- What a batch has counted: headroom.count_batch.
+create type headroom.counted_batch as (
+    counts bigint array,
+    observed_at timestamptz,
     -- Other instances read the words again when it has changed.
-    words_revision integer
+    words_revision integer,
+    -- Each is a headroom.counted_row as record_send returns it: while PostgreSQL sends an array of records, it keeps a
+    -- kilobyte for each of their values, which takes 6 microseconds a row. Null without a row, as nearly always.
+    usage_rows bytea array
 );
 
 -- A key of a request that was counted: headroom.write_counted_keys.

@@ -61,7 +61,7 @@ struct CountBatchStatement {
     /// who hold messages.
     struct Result {
         private let result: QueryResult
-        private let counts: Int
+        private let counts, usageRows: Int
         /// The database's clock; 1970 if headroom.now() returns null, in which case nothing is counted.
         let observedAt: Instant
         /// The revision of the words; nil if it cannot be read.
@@ -75,6 +75,7 @@ struct CountBatchStatement {
             }
             self.result = result
             counts = try result.column("counts")
+            usageRows = try result.column("usage_rows")
             let clock = try result.column("observed_at")
             observedAt = Instant(microsecondsSince1970: result.isNull(0, clock) ? 0 : try result.timestamp(0, clock))
             wordsRevision = result.wordsRevision
@@ -94,7 +95,10 @@ struct CountBatchStatement {
         }
 
         /// The rows of users; nil if there are none.
-        func userRows() throws(PostgresError) -> UserRows? { result.rowCount > 1 ? try UserRows(result) : nil }
+        func userRows() throws(PostgresError) -> UserRows? {
+            guard let rows = try result.records(0, usageRows, UserRows.columns) else { return nil }
+            return try UserRows(rows)
+        }
     }
 
     /// A user's holds after a batch.
@@ -105,8 +109,16 @@ struct CountBatchStatement {
         var keyMessages = 0
     }
 
-    /// The rows of users. They begin at 1, because the first row of the result has the counts.
+    /// The rows of users.
     struct UserRows {
+        /// The attributes of `headroom.counted_row`.
+        static let columns: [StaticString] = [
+            "ordinal", "key_messages", "entitlement_version", "plan", "state", "denial_reason", "billing_period",
+            "used", "held", "limit", "started_at", "resets_at", "expires_at", "previous_plan", "renews", "observed_at",
+            "plan_revision", "messages", "window_opened_at", "window_ends_at", "window_used", "window_held",
+            "window_limit",
+        ]
+
         let entitlements: EntitlementDecoder
         private let result: QueryResult
         private let ordinal, held, windowHeld, keyMessages, version: Int
@@ -121,7 +133,7 @@ struct CountBatchStatement {
             version = try result.column("entitlement_version")
         }
 
-        var indices: Range<Int> { 1..<result.rowCount }
+        var indices: Range<Int> { 0..<result.rowCount }
 
         /// The index of the row's user in the arrays that were sent. It is checked, because the function that returns
         /// it may have been replaced.

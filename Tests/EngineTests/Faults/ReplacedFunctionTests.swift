@@ -14,21 +14,18 @@ struct ReplacedFunctionTests {
         p_key_sums bigint[], p_hold_seconds integer[], p_buckets_revision integer
         """
 
-    /// Columns of headroom.count_batch_row, with another value in place of one.
+    /// Columns of headroom.counted_batch, with another value in place of one.
     private static func columns(_ replaced: String, _ value: String) -> String {
-        [
-            "counts", "ordinal", "key_messages", "entitlement_version", "plan", "state", "denial_reason",
-            "billing_period", "used", "held", "\"limit\"", "started_at", "resets_at", "expires_at", "previous_plan",
-            "renews", "observed_at", "plan_revision", "messages", "window_opened_at", "window_ends_at", "window_used",
-            "window_held", "window_limit", "words_revision",
-        ].map { $0 == replaced ? value : "sound.\($0)" }.joined(separator: ", ")
+        ["counts", "observed_at", "words_revision", "usage_rows"]
+            .map { $0 == replaced ? value : "sound.\($0)" }.joined(separator: ", ")
     }
 
     @Test(
         "count_keyed_batch: all requests of the batch are answered -UNKNOWN, once, and nothing is counted a second time",
         arguments: [
             ("counts", "null::bigint[]"), ("counts", "array[null::bigint]"),
-            ("ordinal", "case when sound.ordinal is not null then 9 end"),
+            ("usage_rows", "array[null]::bytea[]"),
+            ("usage_rows", "array[record_send(jsonb_populate_record(null::headroom.counted_row, '{\"ordinal\": 9}'))]"),
         ]
     )
     func counting(column: String, value: String) async throws {
@@ -42,7 +39,7 @@ struct ReplacedFunctionTests {
         try await database.psql.execute(
             """
             alter function headroom.count_keyed_batch rename to sound_count_keyed_batch;
-            create function headroom.count_keyed_batch(\(Self.parameters)) returns setof headroom.count_batch_row language sql as $$
+            create function headroom.count_keyed_batch(\(Self.parameters)) returns headroom.counted_batch language sql as $$
                 select \(Self.columns(column, value))
                 from headroom.sound_count_keyed_batch(
                     p_bucket, p_lane, p_number, p_users, p_periods, p_period_ordinals, p_messages, p_versions, p_keys,
@@ -103,6 +100,17 @@ struct ReplacedFunctionTests {
         }
     }
 
+    @Test("the attributes of a type that is read by position are those that are named in the code")
+    func positions() async throws {
+        let attributes = try await TestDatabase.fresh().psql.rows(
+            """
+            select attname from pg_attribute where attrelid = 'headroom.counted_row'::regclass and not attisdropped
+            order by attnum
+            """
+        )
+        #expect(attributes == CountBatchStatement.UserRows.columns.map(\.description))
+    }
+
     @Test("a result with further columns, as a later release may return: everything is counted as before")
     func furtherColumn() async throws {
         let database = try await TestDatabase.fresh()
@@ -113,11 +121,12 @@ struct ReplacedFunctionTests {
             #expect(try await harness.execute(person, .consume(1)).isAllowed)
             try await database.psql.execute(
                 """
-                alter type headroom.count_batch_row add attribute later integer;
+                alter type headroom.counted_batch add attribute later integer;
+                alter type headroom.counted_row add attribute later integer;
                 do $$ begin
                     execute replace(
-                        pg_get_functiondef('headroom.counted_rows'::regproc), 'as words_revision',
-                        'as words_revision, 0 as later'
+                        pg_get_functiondef('headroom.counted_rows'::regproc), ')::headroom.counted_row',
+                        ', 0)::headroom.counted_row'
                     );
                 end $$;
                 """

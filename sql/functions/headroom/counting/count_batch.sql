@@ -10,10 +10,10 @@
 -- row has. p_buckets_revision: the revision of headroom.bucket_map by which the caller knows p_bucket. Raises HR012 if
 -- that is not the present one.
 --
--- The first row contains all counts, as ordinal of the period * 2^48 + ordinal of the user * 2^32 + message_count. If a
--- user's plan has a window, its window_count comes before, with 0 as ordinal of the period. One more row follows for
--- each user whose cached entitlement is out of date, or who holds messages. A user missing from the counts was not
--- counted (no row, another period, no open window, limit reached, no access, or outdated row) and takes the slow path:
+-- It returns all counts, as ordinal of the period * 2^48 + ordinal of the user * 2^32 + message_count. If a user's plan
+-- has a window, its window_count comes before, with 0 as ordinal of the period. With them comes the usage row of each
+-- user whose cached entitlement is out of date, or who holds messages. A user missing from the counts was not counted
+-- (no row, another period, no open window, limit reached, no access, or outdated row) and takes the slow path:
 -- headroom.lock_and_read_users.
 --
 -- It sets no search_path, which would take a tenth of the time of a small batch: the service's sessions have it
@@ -25,7 +25,7 @@
 create or replace function headroom.count_batch(
     p_bucket smallint, p_lane uuid, p_number bigint, p_users uuid[], p_periods text[], p_period_ordinals integer[],
     p_messages bigint[], p_entitlement_versions bigint[], p_buckets_revision integer
-) returns setof headroom.count_batch_row
+) returns headroom.counted_batch
     language plpgsql
 as $$
 declare
@@ -54,10 +54,10 @@ declare
     v_counted bigint[] := '{}';
     -- These users get a row of their own.
     v_returned_users uuid[] := '{}';
-    v_counts headroom.count_batch_row;
+    v_batch headroom.counted_batch;
 begin
     select revised.revision, revised.words_revision, revised.buckets_revision
-    into v_revision, v_counts.words_revision, v_buckets_revision
+    into v_revision, v_batch.words_revision, v_buckets_revision
     from headroom.present_revisions as revised;
     if v_buckets_revision <> p_buckets_revision then
         raise exception 'the division of users into buckets has changed' using errcode = 'HR012';
@@ -132,13 +132,13 @@ begin
     if not found then
         perform headroom.raise_other_receipt(p_bucket, p_lane, p_number);
     end if;
-    v_counts.counts := v_counted;
-    v_counts.observed_at := v_now;
-    return next v_counts;
+    v_batch.counts := v_counted;
+    v_batch.observed_at := v_now;
     if v_returned_users <> '{}' then
-        return query select counted.* from headroom.counted_rows(
+        v_batch.usage_rows := headroom.counted_rows(
             p_bucket, p_users, p_periods, v_period_ordinals, v_returned_users, null
-        ) as counted;
+        );
     end if;
+    return v_batch;
 end
 $$;

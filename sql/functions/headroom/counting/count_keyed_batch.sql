@@ -13,7 +13,7 @@ create or replace function headroom.count_keyed_batch(
     p_bucket smallint, p_lane uuid, p_number bigint, p_users uuid[], p_periods text[], p_period_ordinals integer[],
     p_messages bigint[], p_entitlement_versions bigint[], p_keys text[], p_verbs text[], p_key_messages integer[],
     p_key_sums bigint[], p_hold_seconds integer[], p_buckets_revision integer
-) returns setof headroom.count_batch_row
+) returns headroom.counted_batch
     language plpgsql
 as $$
 declare
@@ -45,10 +45,10 @@ declare
     v_counted bigint[] := '{}';
     v_keys headroom.counted_key[] := '{}';
     v_returned_users uuid[] := '{}';
-    v_counts headroom.count_batch_row;
+    v_batch headroom.counted_batch;
 begin
     select revised.revision, revised.words_revision, revised.buckets_revision
-    into v_revision, v_counts.words_revision, v_buckets_revision
+    into v_revision, v_batch.words_revision, v_buckets_revision
     from headroom.present_revisions as revised;
     if v_buckets_revision <> p_buckets_revision then
         raise exception 'the division of users into buckets has changed' using errcode = 'HR012';
@@ -202,13 +202,13 @@ begin
     if not found then
         perform headroom.raise_other_receipt(p_bucket, p_lane, p_number);
     end if;
-    v_counts.counts := v_counted;
-    v_counts.observed_at := v_now;
-    return next v_counts;
+    v_batch.counts := v_counted;
+    v_batch.observed_at := v_now;
     if v_returned_users <> '{}' then
-        return query select counted.* from headroom.counted_rows(
+        v_batch.usage_rows := headroom.counted_rows(
             p_bucket, p_users, p_periods, v_periods, v_returned_users, v_key_messages
-        ) as counted;
+        );
     end if;
+    return v_batch;
 end
 $$;

@@ -12,7 +12,7 @@
 create or replace function headroom.derive_and_count(
     p_bucket smallint, p_lane uuid, p_number bigint, p_users uuid[], p_periods text[], p_period_ordinals integer[],
     p_messages bigint[], p_entitlement_versions bigint[], p_buckets_revision integer
-) returns setof headroom.count_batch_row
+) returns headroom.counted_batch
     language plpgsql set search_path = pg_catalog, pg_temp
 as $$
 declare
@@ -30,13 +30,13 @@ declare
     v_ordinal integer;
     v_period_ordinals integer[] := p_period_ordinals;
     v_counted bigint[] := '{}';
-    v_counts headroom.count_batch_row;
+    v_batch headroom.counted_batch;
 begin
     v_receipt := headroom.lock_receipt(p_bucket, p_lane, p_number, p_buckets_revision);
     if v_receipt.answers is not null then
         perform headroom.raise_other_receipt(p_bucket, p_lane, p_number);
     end if;
-    v_counts.words_revision := v_receipt.words_revision;
+    v_batch.words_revision := v_receipt.words_revision;
     v_known := headroom.lock_subscribers_of(p_bucket, p_users);
     if v_known = '{}' then
         v_new := headroom.create_new_users(p_bucket, p_users, p_messages, v_now, v_policy);
@@ -89,13 +89,13 @@ begin
     update headroom.lane_receipts as receipt
     set number = p_number, counts = v_counted, answers = null, updated_at = v_now
     where receipt.bucket = p_bucket and receipt.lane = p_lane;
-    v_counts.counts := v_counted;
-    v_counts.observed_at := v_now;
-    return next v_counts;
+    v_batch.counts := v_counted;
+    v_batch.observed_at := v_now;
     if v_counted <> '{}' then
-        return query select counted.* from headroom.counted_rows(
+        v_batch.usage_rows := headroom.counted_rows(
             p_bucket, p_users, p_periods, v_period_ordinals, v_users, null
-        ) as counted;
+        );
     end if;
+    return v_batch;
 end
 $$;
