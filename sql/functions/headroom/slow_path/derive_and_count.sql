@@ -1,8 +1,8 @@
 -- Counts messages of users whose usage row is not usable: of new users, in a new period, and after an edit of the plan.
--- Parameters and result are those of headroom.count_batch; each counted user has a row. Locks the lane's receipt, then
--- the subscribers in ascending order, then the usage rows. The service decides each request of a user who is missing
--- from the counts (headroom.lock_and_read_users): these are refused, have holds or a window, have spent something
--- before they were forgotten, have no subscription, or have rows that are to be corrected.
+-- Parameters and result are those of headroom.count_batch, and so are its errors; each counted user has a row. Locks
+-- the subscribers in ascending order, then the usage rows, then the lane's receipt. The service decides each request of
+-- a user who is missing from the counts (headroom.lock_and_read_users): these are refused, have holds or a window, have
+-- spent something before they were forgotten, have no subscription, or have rows that are to be corrected.
 --
 -- It counts users of one kind, and leaves those of the next one to the next call: after an edit, rows that only need
 -- the plan's new allowance; then other users with a subscriber; then new users. Rows of two kinds would not be locked
@@ -18,7 +18,11 @@ as $$
 declare
     v_now constant timestamptz := headroom.now();
     v_policy constant text := headroom.unknown_users_policy();
-    v_receipt record;
+    -- This is headroom.await_division, without a query.
+    v_has_awaited constant boolean
+        := pg_advisory_xact_lock_shared(hashtextextended('headroom.divide_users', 0)) is null;
+    v_revision integer;
+    v_buckets_revision integer;
     -- The users with a subscriber.
     v_known uuid[];
     v_new headroom.entitlement[];
@@ -32,11 +36,12 @@ declare
     v_counted bigint[] := '{}';
     v_batch headroom.counted_batch;
 begin
-    v_receipt := headroom.lock_receipt(p_bucket, p_lane, p_number, p_buckets_revision);
-    if v_receipt.answers is not null then
-        perform headroom.raise_other_receipt(p_bucket, p_lane, p_number);
+    select revised.revision, revised.words_revision, revised.buckets_revision
+    into v_revision, v_batch.words_revision, v_buckets_revision
+    from headroom.present_revisions as revised;
+    if v_buckets_revision <> p_buckets_revision then
+        raise exception 'the division of users into buckets has changed' using errcode = 'HR012';
     end if;
-    v_batch.words_revision := v_receipt.words_revision;
     v_known := headroom.lock_subscribers_of(p_bucket, p_users);
     if v_known = '{}' then
         v_new := headroom.create_new_users(p_bucket, p_users, p_messages, v_now, v_policy);
@@ -51,12 +56,12 @@ begin
         if exists (
             select from public.message_usage as usage
             where usage.bucket = p_bucket and usage.user_id = v_known[1] and usage.billing_period = any(p_periods)
-                and usage.usable_until > v_now and usage.plan_revision < v_receipt.revision
+                and usage.usable_until > v_now and usage.plan_revision < v_revision
         ) then
             select array_agg(counted.user_id), array_agg(counted.billing_period), array_agg(counted.message_count)
             into v_users, v_periods, v_message_counts
             from headroom.count_edited_rows(
-                p_bucket, v_known, p_users, p_messages, p_periods, v_receipt.revision, v_now
+                p_bucket, v_known, p_users, p_messages, p_periods, v_revision, v_now
             ) as counted;
         end if;
         if v_users is null then
@@ -88,7 +93,10 @@ begin
     end loop;
     update headroom.lane_receipts as receipt
     set number = p_number, counts = v_counted, answers = null, updated_at = v_now
-    where receipt.bucket = p_bucket and receipt.lane = p_lane;
+    where receipt.bucket = p_bucket and receipt.lane = p_lane and receipt.number = p_number - 1;
+    if not found then
+        perform headroom.raise_other_receipt(p_bucket, p_lane, p_number);
+    end if;
     v_batch.counts := v_counted;
     v_batch.observed_at := v_now;
     if v_counted <> '{}' then
