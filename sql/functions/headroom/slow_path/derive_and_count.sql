@@ -25,7 +25,6 @@ declare
     v_buckets_revision integer;
     -- The users with a subscriber.
     v_known uuid[];
-    v_new headroom.entitlement[];
     -- The counted users. Each of the other arrays has one element for each.
     v_users uuid[];
     v_periods text[];
@@ -44,14 +43,9 @@ begin
     end if;
     v_known := headroom.lock_subscribers_of(p_bucket, p_users);
     if v_known = '{}' then
-        v_new := headroom.create_new_users(p_bucket, p_users, p_messages, v_now, v_policy);
         select array_agg(counted.user_id), array_agg(counted.billing_period), array_agg(counted.message_count)
         into v_users, v_periods, v_message_counts
-        from headroom.count_derived_rows(p_bucket, v_new, p_users, p_messages, p_periods, v_now) as counted;
-        if cardinality(v_users) is distinct from nullif(cardinality(v_new), 0) then
-            perform headroom.raise_uncounted_row(p_bucket, created.user_id)
-            from unnest(v_new) as created where created.user_id <> all(coalesce(v_users, '{}'));
-        end if;
+        from headroom.count_new_users(p_bucket, p_users, p_messages, p_periods, v_now, v_policy) as counted;
     else
         if exists (
             select from public.message_usage as usage
