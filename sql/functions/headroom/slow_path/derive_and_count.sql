@@ -30,7 +30,7 @@ declare
     v_periods text[];
     v_message_counts integer[];
     v_is_first boolean[];
-    v_ordinal integer;
+    v_ordinal integer := 0;
     v_period_ordinals integer[] := p_period_ordinals;
     v_counted bigint[] := '{}';
     v_batch headroom.counted_batch;
@@ -79,7 +79,11 @@ begin
         end if;
     end if;
     for v_index in 1 .. coalesce(cardinality(v_users), 0) loop
-        v_ordinal := width_bucket(v_users[v_index], p_users);
+        -- It is nearly always the next one.
+        v_ordinal := v_ordinal + 1;
+        if p_users[v_ordinal] is distinct from v_users[v_index] then
+            v_ordinal := width_bucket(v_users[v_index], p_users);
+        end if;
         v_period_ordinals[v_ordinal] := array_position(p_periods, v_periods[v_index]);
         v_counted := v_counted || (
             (v_period_ordinals[v_ordinal]::bigint << 48) | (v_ordinal::bigint << 32) | v_message_counts[v_index]
