@@ -8,8 +8,7 @@ import Usage
 struct SlowPath {
     static let countDerived = PreparedQuery(name: "derive_and_count", sql: EmbeddedSQL.deriveAndCount)
 
-    /// The most users in one transaction. Each costs the database several times what a counted one does, and its rows
-    /// stay locked until the transaction ends.
+    /// The most users in a transaction of two round trips: their rows stay locked while Swift decides.
     private static let usersMaximum = 128
 
     private let sender: ExactlyOnceSender
@@ -59,17 +58,16 @@ struct SlowPath {
     /// new ones, so the others are sent again while this answers some.
     private func countDerived(_ part: BatchPart, _ users: inout UserCache) -> UnansweredUsers {
         var unanswered = UnansweredUsers()
-        for var portion in SlowPath.portions(of: part.groups) {
-            var sent = Int.max
-            while !portion.isEmpty, portion.count < sent {
-                sent = portion.count
-                var counted = countPath.countDerived(part.part(portion), &users)
-                portion = counted.forNextPath[...]
-                counted.forNextPath = []
-                unanswered += counted
-            }
-            unanswered.forNextPath += portion
+        var left = part.groups
+        var sent = Int.max
+        while !left.isEmpty, left.count < sent {
+            sent = left.count
+            var counted = countPath.countDerived(part.part(left), &users)
+            left = counted.forNextPath[...]
+            counted.forNextPath = []
+            unanswered += counted
         }
+        unanswered.forNextPath = Array(left)
         return unanswered
     }
 
