@@ -170,22 +170,3 @@ create type headroom.counted_batch as (
     -- kilobyte for each of their values, which takes 6 microseconds a row. Null without a row, as nearly always.
     usage_rows bytea array
 );
-
--- A key of a request that was counted: headroom.write_counted_keys.
-create type headroom.counted_key as (
-    user_id uuid,
-    key text,
-    -- consume, reserve, commit or release
-    verb text,
-    messages integer,
-    used integer,
-    held integer,
-    "limit" integer,
-    generation bigint,
-    billing_period text,
-    hold_seconds integer,
-    window_opened_at timestamptz,
-    window_used integer,
-    window_held integer,
-    window_limit integer
-);

@@ -9,6 +9,10 @@
 -- A user also takes the slow path if the key of a CONSUME or a RESERVE was used before, or if that of a COMMIT or a
 -- RELEASE holds nothing in the period, or less than is to be committed, or was held in another window than the present
 -- one.
+--
+-- Nearly all keys of CONSUME and RESERVE are new, so they are not looked up: if inserting them fails, what was counted
+-- is rolled back, and the batch is counted again without the users whose keys exist. That raises unique_violation or
+-- serialization_failure only if another session has just written one of the keys; the caller then sends it again.
 create or replace function headroom.count_keyed_batch(
     p_bucket smallint, p_lane uuid, p_number bigint, p_users uuid[], p_periods text[], p_period_ordinals integer[],
     p_messages bigint[], p_entitlement_versions bigint[], p_keys text[], p_verbs text[], p_key_messages integer[],
@@ -24,27 +28,40 @@ declare
         := pg_advisory_xact_lock_shared(hashtextextended('headroom.divide_users', 0)) is null;
     v_revision integer;
     v_buckets_revision integer;
+    v_has_holds constant boolean := coalesce('consume' <> any(p_verbs), false);
+    -- This is the number of messages of each user, if all have the same. Of COMMITs it is not known yet.
+    v_equal_messages constant bigint
+        := case when not v_has_holds and p_messages[1] = all(p_messages) then p_messages[1] end;
+    v_has_one_period constant boolean := cardinality(p_periods) = 1 and 1 = all(p_period_ordinals);
     v_periods integer[] := p_period_ordinals;
     v_first_period text := p_periods[1];
     v_last_period text := v_first_period;
-    v_has_holds constant boolean := p_verbs && '{reserve,commit,release}';
-    v_users uuid[];
-    -- These are for each user: the messages to count, to add to the held ones, to check against the limit, and those
-    -- that the key holds or is to have.
+    v_users uuid[] := p_users;
+    -- These are for each user: the messages to count, to add to the held ones, and to check against the limit.
     v_messages bigint[] := p_messages;
     v_holds bigint[];
     v_new bigint[] := p_messages;
+    -- These are the messages and the window of the hold that a COMMIT or a RELEASE settles.
     v_key_messages integer[];
-    -- This is the window of a COMMIT's or a RELEASE's hold.
     v_key_windows timestamptz[];
+    v_settles boolean;
     -- This is when the user's new hold ends; null without one. It is computed before the UPDATE, because Citus sends
     -- none that adds an interval to a time.
     v_hold_ends timestamptz[];
-    v_row record;
+    v_user uuid;
     v_ordinal integer;
-    v_counted bigint[] := '{}';
-    v_keys headroom.counted_key[] := '{}';
-    v_returned_users uuid[] := '{}';
+    v_count integer;
+    v_held integer;
+    v_limit integer;
+    v_generation bigint;
+    v_entitlement_version bigint;
+    v_window_opened_at timestamptz;
+    v_window_count integer;
+    v_window_held integer;
+    v_window_limit integer;
+    v_counted bigint[];
+    v_returned_users uuid[];
+    v_settled_count integer;
     v_batch headroom.counted_batch;
 begin
     select revised.revision, revised.words_revision, revised.buckets_revision
@@ -59,143 +76,236 @@ begin
     if cardinality(p_periods) > 1 then
         select min(period), max(period) into v_first_period, v_last_period from unnest(p_periods) as period;
     end if;
-    if 0 <> any(p_hold_seconds) then
+    if v_has_holds and 0 <> any(p_hold_seconds) then
         v_hold_ends := array(
             select case when holds.seconds > 0 then v_now + make_interval(secs => holds.seconds) end
             from unnest(p_hold_seconds) with ordinality as holds (seconds, ordinal)
             order by holds.ordinal
         );
     end if;
-    -- The keys are read without a lock: if another session changes a key before this one has locked the usage row,
-    -- writing the key fails below, and the batch is sent again. LIMIT keeps the queries from becoming a join, which
-    -- would read all keys if the table was small when it was last analyzed.
-    if not v_has_holds then
-        v_holds := array_fill(0::bigint, array[cardinality(p_users)]);
-        select array_agg(request.user_id) into v_users
-        from unnest(p_users, p_keys) as request (user_id, key)
-        left join lateral (
-            select true as is_used from headroom.message_keys as keys
-            where keys.bucket = p_bucket and keys.user_id = request.user_id and keys.key = request.key
-            limit 1
-        ) as used on true
-        where used.is_used is null;
-    else
-        select
-            array_agg(request.user_id) filter (
-                where case
-                    when request.verb in ('commit', 'release')
-                        then
-                        used.is_held and used.billing_period = p_periods[request.period]
-                        and coalesce(request.key_messages, 0) <= used.messages
-                    else used.messages is null
-                end
-            ),
-            array_agg(
-                request.messages
-                + case request.verb when 'commit' then coalesce(request.key_messages, used.messages, 0) else 0 end
-            ),
-            array_agg(case request.verb
-                when 'reserve' then request.key_messages when 'consume' then 0 else -coalesce(used.messages, 0)
-            end),
-            array_agg(request.messages + case request.verb when 'reserve' then request.key_messages else 0 end),
-            array_agg(coalesce(used.messages, request.key_messages)),
-            array_agg(used.window_opened_at)
-        into v_users, v_messages, v_holds, v_new, v_key_messages, v_key_windows
-        from unnest(p_users, v_periods, p_messages, p_keys, p_verbs, p_key_messages)
-            as request (user_id, period, messages, key, verb, key_messages)
-        left join lateral (
-            select
-                keys.messages, keys.billing_period, keys.window_opened_at,
-                keys.verb = 'r' and keys.status = 'h' and keys.expires_at > v_now as is_held
-            from headroom.message_keys as keys
-            where keys.bucket = p_bucket and keys.user_id = request.user_id and keys.key = request.key
-            limit 1
-        ) as used on true;
-    end if;
 
-    for v_row in
-        update public.message_usage as usage
-        set message_count = usage.message_count + v_messages[width_bucket(usage.user_id, p_users)],
-            held = usage.held + v_holds[width_bucket(usage.user_id, p_users)],
-            usable_until = least(usage.usable_until, v_hold_ends[width_bucket(usage.user_id, p_users)]),
-            updated_at = v_now,
-            window_count = case
-                when usage.window_limit is null then usage.window_count
-                else usage.window_count + v_messages[width_bucket(usage.user_id, p_users)]
-            end,
-            window_held = case
-                when usage.window_limit is null then usage.window_held
-                else usage.window_held + v_holds[width_bucket(usage.user_id, p_users)]
-            end
-        where usage.bucket = p_bucket and usage.user_id = any(v_users)
-            and usage.billing_period >= v_first_period and usage.billing_period <= v_last_period
-            and usage.billing_period = p_periods[v_periods[width_bucket(usage.user_id, p_users)]]
-            -- headroom.fits, as in count_batch
-            and v_new[width_bucket(usage.user_id, p_users)] <= least(
-                coalesce(case when usage.enforced is not false then usage."limit" end, 2147483647)::bigint
-                - usage.message_count - usage.held,
-                case
-                    when usage.window_limit is null then null
-                    when usage.window_ends_at > v_now then
-                        case when usage.enforced is not false then usage.window_limit else 2147483647 end::bigint
-                        - usage.window_count - usage.window_held
-                    else -1
-                end
-            )
-            -- A hold that ends was made in the present window, or there is none.
-            and (
-                not v_has_holds
-                or least(usage.held, case when usage.window_limit is not null then usage.window_held end)
-                    + v_holds[width_bucket(usage.user_id, p_users)] >= 0
-                and (
-                    v_holds[width_bucket(usage.user_id, p_users)] >= 0 and usage.window_limit is not null
-                    or v_key_windows[width_bucket(usage.user_id, p_users)]
-                        is not distinct from case when usage.window_limit is not null then usage.window_opened_at end
+    for v_attempt in 1..2 loop
+        declare
+            -- These are the users, as ordinals, whose keys are committed or released.
+            v_settled integer[] := '{}';
+            -- These are for each counted user with a key, but not that of a RELEASE: what the answer shows.
+            v_used_of integer[];
+            v_held_of integer[];
+            v_limit_of integer[];
+            v_generation_of bigint[];
+            v_window_opened_at_of timestamptz[];
+            v_window_used_of integer[];
+            v_window_held_of integer[];
+            v_window_limit_of integer[];
+        begin
+            v_ordinal := 0;
+            v_counted := '{}';
+            v_returned_users := '{}';
+            -- The keys are read without a lock: if another session changes a key before this one has locked the usage
+            -- row, settling the hold fails below, and the batch is sent again. LIMIT keeps the query from becoming a
+            -- join, which would read all keys if the table was small when it was last analyzed.
+            if v_has_holds or v_attempt = 2 then
+                select
+                    array_agg(request.user_id) filter (
+                        where case
+                            when request.verb in ('commit', 'release')
+                                then
+                                used.is_held and used.billing_period = p_periods[request.period]
+                                and coalesce(request.key_messages, 0) <= used.messages
+                            else used.messages is null
+                        end
+                    ),
+                    array_agg(
+                        request.messages + case request.verb
+                            when 'commit' then coalesce(request.key_messages, used.messages, 0) else 0
+                        end
+                    ),
+                    array_agg(case request.verb
+                        when 'reserve' then request.key_messages when 'consume' then 0 else -coalesce(used.messages, 0)
+                    end),
+                    array_agg(
+                        request.messages + case request.verb when 'reserve' then request.key_messages else 0 end
+                    ),
+                    array_agg(coalesce(used.messages, request.key_messages)),
+                    array_agg(used.window_opened_at)
+                into v_users, v_messages, v_holds, v_new, v_key_messages, v_key_windows
+                from unnest(p_users, v_periods, p_messages, p_keys, p_verbs, p_key_messages)
+                    as request (user_id, period, messages, key, verb, key_messages)
+                left join lateral (
+                    select
+                        keys.messages, keys.billing_period, keys.window_opened_at,
+                        keys.verb = 'r' and keys.status = 'h' and keys.expires_at > v_now as is_held
+                    from headroom.message_keys as keys
+                    where (v_attempt = 2 or request.verb in ('commit', 'release'))
+                        and keys.bucket = p_bucket and keys.user_id = request.user_id and keys.key = request.key
+                    limit 1
+                ) as used on true;
+            end if;
+
+            for
+                v_user, v_count, v_held, v_limit, v_generation, v_entitlement_version, v_window_opened_at,
+                v_window_count, v_window_held, v_window_limit
+            in
+                update public.message_usage as usage
+                set message_count = usage.message_count
+                        + coalesce(v_equal_messages, v_messages[width_bucket(usage.user_id, p_users)]),
+                    held = case
+                        when v_has_holds then usage.held + v_holds[width_bucket(usage.user_id, p_users)]
+                        else usage.held
+                    end,
+                    usable_until = case
+                        when v_hold_ends is null then usage.usable_until
+                        else least(usage.usable_until, v_hold_ends[width_bucket(usage.user_id, p_users)])
+                    end,
+                    updated_at = v_now,
+                    window_count = case
+                        when usage.window_limit is null then usage.window_count
+                        else
+                            usage.window_count
+                            + coalesce(v_equal_messages, v_messages[width_bucket(usage.user_id, p_users)])
+                    end,
+                    window_held = case
+                        when usage.window_limit is null or not v_has_holds then usage.window_held
+                        else usage.window_held + v_holds[width_bucket(usage.user_id, p_users)]
+                    end
+                where usage.bucket = p_bucket and usage.user_id = any(v_users)
+                    and usage.billing_period >= v_first_period and usage.billing_period <= v_last_period
+                    and (
+                        v_has_one_period
+                        or usage.billing_period = p_periods[v_periods[width_bucket(usage.user_id, p_users)]]
+                    )
+                    -- headroom.fits, as in count_batch
+                    and coalesce(v_equal_messages, v_new[width_bucket(usage.user_id, p_users)]) <= least(
+                        coalesce(case when usage.enforced is not false then usage."limit" end, 2147483647)::bigint
+                        - usage.message_count - usage.held,
+                        case
+                            when usage.window_limit is null then null
+                            when usage.window_ends_at > v_now then
+                                case
+                                    when usage.enforced is not false then usage.window_limit else 2147483647
+                                end::bigint
+                                - usage.window_count - usage.window_held
+                            else -1
+                        end
+                    )
+                    -- A hold that ends was made in the present window, or there is none.
+                    and (
+                        not v_has_holds or v_holds[width_bucket(usage.user_id, p_users)] >= 0
+                        or least(usage.held, case when usage.window_limit is not null then usage.window_held end)
+                            + v_holds[width_bucket(usage.user_id, p_users)] >= 0
+                        and v_key_windows[width_bucket(usage.user_id, p_users)] is not distinct from case
+                            when usage.window_limit is not null then usage.window_opened_at
+                        end
+                    )
+                    -- headroom.is_usable
+                    and usage.usable_until > v_now and usage.updated_at <= v_latest
+                    and usage.plan_revision = v_revision
+                    -- headroom.is_valid_usage_row
+                    and least(
+                        usage.message_count, usage.held, usage.released, usage.granted, usage."limit",
+                        usage.plan_limit, usage.window_count, usage.window_held, usage.window_limit
+                    ) >= 0
+                    and least(usage.updated_at, usage.started_at, usage.resets_at, usage.expires_at)
+                        >= '2000-01-01T00:00:00Z'
+                    and greatest(usage.updated_at, usage.started_at, usage.resets_at, usage.expires_at)
+                        < '10000-01-01T00:00:00Z'
+                returning
+                    usage.user_id, usage.message_count, usage.held, usage."limit", usage.generation,
+                    usage.entitlement_version, usage.window_opened_at, usage.window_count, usage.window_held,
+                    usage.window_limit
+            loop
+                v_ordinal := v_ordinal + 1;
+                if p_users[v_ordinal] is distinct from v_user then
+                    v_ordinal := width_bucket(v_user, p_users);
+                end if;
+                if v_window_limit is not null then
+                    v_counted := v_counted || ((v_ordinal::bigint << 32) | coalesce(v_window_count, 0));
+                end if;
+                v_counted := v_counted
+                    || ((v_periods[v_ordinal]::bigint << 48) | (v_ordinal::bigint << 32) | v_count);
+                v_settles := v_has_holds and p_verbs[v_ordinal] in ('commit', 'release');
+                if v_entitlement_version is distinct from p_entitlement_versions[v_ordinal]
+                    or greatest(v_held, v_window_held) > 0 or v_settles then
+                    v_returned_users := v_returned_users || v_user;
+                end if;
+                continue when p_keys[v_ordinal] is null;
+                if v_settles then
+                    v_settled := v_settled || v_ordinal;
+                    continue when p_verbs[v_ordinal] = 'release';
+                end if;
+                v_used_of[v_ordinal] := v_count - p_messages[v_ordinal] + p_key_sums[v_ordinal];
+                v_limit_of[v_ordinal] := v_limit;
+                v_generation_of[v_ordinal] := v_generation;
+                if v_held > 0 then
+                    v_held_of[v_ordinal] := v_held;
+                end if;
+                if v_window_limit is not null then
+                    v_window_opened_at_of[v_ordinal] := v_window_opened_at;
+                    v_window_used_of[v_ordinal] := v_window_count - p_messages[v_ordinal] + p_key_sums[v_ordinal];
+                    v_window_held_of[v_ordinal] := v_window_held;
+                    v_window_limit_of[v_ordinal] := v_window_limit;
+                end if;
+            end loop;
+
+            if cardinality(v_settled) < cardinality(v_counted) then
+                insert into headroom.message_keys (
+                    bucket, user_id, created_at, generation, messages, used, held, "limit", expires_at, verb, status,
+                    billing_period, key, window_opened_at, window_used, window_held, window_limit
                 )
-            )
-            -- headroom.is_usable
-            and usage.usable_until > v_now and usage.updated_at <= v_latest and usage.plan_revision = v_revision
-            -- headroom.is_valid_usage_row
-            and least(
-                usage.message_count, usage.held, usage.released, usage.granted, usage."limit", usage.plan_limit,
-                usage.window_count, usage.window_held, usage.window_limit
-            ) >= 0
-            and least(usage.updated_at, usage.started_at, usage.resets_at, usage.expires_at) >= '2000-01-01T00:00:00Z'
-            and greatest(usage.updated_at, usage.started_at, usage.resets_at, usage.expires_at)
-                < '10000-01-01T00:00:00Z'
-        returning
-            usage.user_id, usage.billing_period, usage.message_count, usage.held, usage."limit", usage.generation,
-            usage.entitlement_version, usage.window_opened_at, usage.window_count, usage.window_held,
-            usage.window_limit
-    loop
-        v_ordinal := width_bucket(v_row.user_id, p_users);
-        if v_row.window_limit is not null then
-            v_counted := v_counted || ((v_ordinal::bigint << 32) | coalesce(v_row.window_count, 0));
-        end if;
-        v_counted := v_counted
-            || ((v_periods[v_ordinal]::bigint << 48) | (v_ordinal::bigint << 32) | v_row.message_count);
-        if v_row.entitlement_version is distinct from p_entitlement_versions[v_ordinal]
-            or greatest(v_row.held, v_row.window_held) > 0
-            or p_verbs[v_ordinal] in ('commit', 'release') then
-            v_returned_users := v_returned_users || v_row.user_id;
-        end if;
-        if p_keys[v_ordinal] is not null then
-            v_keys := v_keys || row(
-                v_row.user_id, p_keys[v_ordinal], p_verbs[v_ordinal],
-                coalesce(p_key_messages[v_ordinal], v_key_messages[v_ordinal]),
-                v_row.message_count - p_messages[v_ordinal] + p_key_sums[v_ordinal], v_row.held, v_row."limit",
-                v_row.generation, v_row.billing_period, p_hold_seconds[v_ordinal],
-                case when v_row.window_limit is not null then v_row.window_opened_at end,
-                case
-                    when v_row.window_limit is not null
-                        then v_row.window_count - p_messages[v_ordinal] + p_key_sums[v_ordinal]
-                end,
-                case when v_row.window_limit is not null then v_row.window_held end, v_row.window_limit
-            )::headroom.counted_key;
-        end if;
+                select
+                    p_bucket, p_users[ordinal], v_now, v_generation_of[ordinal], p_key_messages[ordinal],
+                    v_used_of[ordinal], coalesce(v_held_of[ordinal], 0), v_limit_of[ordinal], v_hold_ends[ordinal],
+                    left(p_verbs[ordinal], 1)::"char", case when p_verbs[ordinal] = 'reserve' then 'h' else 'c' end,
+                    p_periods[v_periods[ordinal]], p_keys[ordinal], v_window_opened_at_of[ordinal],
+                    v_window_used_of[ordinal], v_window_held_of[ordinal], v_window_limit_of[ordinal]
+                from generate_subscripts(v_used_of, 1) as ordinal
+                where v_used_of[ordinal] is not null and p_verbs[ordinal] <> 'commit';
+            end if;
+            if cardinality(v_settled) > 0 then
+                -- It is no UPDATE with a join, which may read all keys if the table was small when it was last analyzed.
+                -- Of a RELEASE, the new numbers are null. The row is inserted only if the key was deleted meanwhile.
+                insert into headroom.message_keys as keys (
+                    bucket, user_id, key, created_at, generation, messages, used, held, expires_at, verb, status,
+                    billing_period, committed_messages, committed_used, committed_held, committed_limit,
+                    committed_window_used, committed_window_held, committed_window_limit
+                )
+                select
+                    p_bucket, p_users[ordinal], p_keys[ordinal], v_now, coalesce(v_generation_of[ordinal], 0),
+                    v_key_messages[ordinal], coalesce(v_used_of[ordinal], 0), coalesce(v_held_of[ordinal], 0), v_now,
+                    'r'::"char", left(p_verbs[ordinal], 1)::"char", p_periods[v_periods[ordinal]],
+                    case
+                        when p_verbs[ordinal] = 'commit'
+                            then coalesce(p_key_messages[ordinal], v_key_messages[ordinal])
+                    end,
+                    v_used_of[ordinal],
+                    case when p_verbs[ordinal] = 'commit' then coalesce(v_held_of[ordinal], 0) end,
+                    v_limit_of[ordinal], v_window_used_of[ordinal], v_window_held_of[ordinal],
+                    v_window_limit_of[ordinal]
+                from unnest(v_settled) as ordinal
+                on conflict (bucket, user_id, key) do update
+                set status = excluded.status,
+                    generation = case when excluded.status = 'c' then excluded.generation else keys.generation end,
+                    committed_messages = excluded.committed_messages, committed_used = excluded.committed_used,
+                    committed_held = excluded.committed_held, committed_limit = excluded.committed_limit,
+                    committed_window_used = excluded.committed_window_used,
+                    committed_window_held = excluded.committed_window_held,
+                    committed_window_limit = excluded.committed_window_limit
+                where keys.status = 'h' and keys.expires_at > excluded.created_at;
+                get diagnostics v_settled_count = row_count;
+                if v_settled_count <> cardinality(v_settled) then
+                    raise exception 'another session has written one of the keys'
+                        using errcode = 'serialization_failure', hint = 'Try again.';
+                end if;
+            end if;
+            exit;
+        exception
+            when unique_violation then
+                if v_attempt = 2 then
+                    raise;
+                end if;
+        end;
     end loop;
 
-    perform headroom.write_counted_keys(p_bucket, v_keys, v_has_holds, v_now);
     update headroom.lane_receipts as receipt
     set number = p_number, counts = v_counted, answers = null, updated_at = v_now
     where receipt.bucket = p_bucket and receipt.lane = p_lane and receipt.number = p_number - 1;
