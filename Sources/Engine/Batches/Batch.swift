@@ -17,8 +17,8 @@ struct Batch {
         var consumes = 0
         /// The last request with a key; nil if there is none.
         var keyed: Keyed?
-        /// Whether there are several keys, which only the slow path executes.
-        var needsSlowPath = false
+        /// The number of requests with a key.
+        var keys = 0
         /// Whether a request is `usage`, whose answer shows more than the counting statement returns.
         var hasUsage = false
     }
@@ -42,6 +42,9 @@ struct Batch {
     /// The requests, sorted by user, and those of one user by arrival.
     private(set) var requests: [BatchedRequest]
     private(set) var groups: [UserRequests] = []
+    /// The requests of users with two keys, from the second key on. They are in no group: another batch executes them
+    /// after this one, because the fast path knows one key of a user.
+    private(set) var putOff: [BatchedRequest] = []
     /// Whether a request was answered before its execution ended, because its deadline had passed.
     private var isExpired: [Bool]
     private var expiredCount = 0
@@ -57,11 +60,20 @@ struct Batch {
         while start < requests.count {
             var group = UserRequests(user: requests[start].user, range: start..<start)
             var end = start
+            var beforeSecondKey = group
             while end < requests.count, requests[end].user == group.user {
+                if group.keys == 1, requests[end].operation.key != nil {
+                    beforeSecondKey = group
+                    beforeSecondKey.range = start..<end
+                }
                 group.add(requests[end].operation)
                 end += 1
             }
             group.range = start..<end
+            if group.keys == 2 {
+                group = beforeSecondKey
+                putOff += requests[group.range.upperBound..<end]
+            }
             groups.append(group)
             start = end
         }
@@ -175,7 +187,7 @@ extension Batch.UserRequests {
     }
 
     private mutating func add(_ verb: Batch.Keyed.Verb, _ key: MessageKey, messages: Int? = nil, holdSeconds: Int = 0) {
-        if keyed != nil { needsSlowPath = true }
+        keys += 1
         keyed = Batch.Keyed(
             verb: verb,
             key: key,
@@ -184,6 +196,10 @@ extension Batch.UserRequests {
             holdSeconds: holdSeconds
         )
     }
+
+    /// Whether only the slow path executes the group. It executes all keys of a user at once, and takes longer than the
+    /// second batch of a user with two.
+    var needsSlowPath: Bool { keys > 1 }
 
     /// Whether a request counts, holds or gives back messages.
     var changesUsage: Bool { consumes > 0 || keyed != nil }

@@ -4,7 +4,7 @@ import Usage
 ///
 /// - The **fast path** counts with one statement that touches one row per user and joins nothing (`CountPath`).
 /// - The **read path** is for users with nothing to count, or with nothing left when last seen (`ReadPath`).
-/// - The **slow path** is for users without a usable row, for repeated keys, and for several keys of one user
+/// - The **slow path** is for users without a usable row, for repeated keys, and for more than two keys of one user
 ///   (`SlowPath`).
 struct BatchExecutor {
     private let laneConnection: LaneConnection
@@ -82,6 +82,16 @@ struct BatchExecutor {
             toDecide.sort { $0.user < $1.user }
             executeNewBatches(slowPath.decide(pending.part(toDecide), &users))
         }
+        executePutOff(pending.batch.putOff)
+    }
+
+    /// Executes the requests of users with two keys, unless the earlier requests of their users wait for a locked row.
+    private mutating func executePutOff(_ requests: [BatchedRequest]) {
+        guard !requests.isEmpty else { return }
+        let waiting = Set(locked.map(\.user))
+        locked += requests.filter { waiting.contains($0.user) }
+        let next = requests.filter { !waiting.contains($0.user) }
+        if !next.isEmpty { executeAll(next) }
     }
 
     private func path(of group: Batch.UserRequests) -> Path {

@@ -34,6 +34,27 @@ struct BatchTests {
         #expect(batch.groups.map(\.consumes) == [0, 2, 2])
     }
 
+    @Test("puts off the second of two keys, and what follows it; more keys stay together")
+    func keys() {
+        let batch = Batch([
+            request(user(1), .consume(1), slot: 1),
+            request(user(1), .consume(2, key: "a"), slot: 2),
+            request(user(2), .consume(1, key: "c"), slot: 3),
+            request(user(1), .usage, slot: 4),
+            request(user(1), .commit(key: "b"), slot: 5),
+            request(user(2), .consume(1, key: "d"), slot: 6),
+            request(user(1), .consume(4), slot: 7),
+            request(user(2), .release("e"), slot: 8),
+            request(user(3), .consume(1, key: "f"), slot: 9),
+        ])
+        #expect(batch.putOff.map(\.returnAddress.slot) == [5, 7])
+        let groups = batch.groups.map { group in batch.requests[group.range].map(\.returnAddress.slot) }
+        #expect(groups == [[1, 2, 4], [3, 6, 8], [9]])
+        #expect(batch.groups.map(\.messages) == [3, 2, 1])
+        #expect(batch.groups.map(\.needsSlowPath) == [false, true, false])
+        #expect(batch.groups[0].hasUsage && batch.groups[0].keyed?.key == "a")
+    }
+
     @Test("without requests has no groups")
     func empty() {
         let batch = Batch([])
