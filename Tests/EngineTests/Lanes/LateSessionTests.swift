@@ -118,7 +118,7 @@ struct LateSessionTests {
             let process = try await database.psql.number("select pid \(lane)")
             let other = try await Session.open(database.conninfo)
             // The slow path locks first, and counts later; what it was to count is not counted.
-            let keyed = ["a", "b"].map { EngineOperation.consume(1, key: messageKey($0)) }
+            let keyed = ["a", "b", "c"].map { EngineOperation.consume(1, key: messageKey($0)) }
             let operations = isInTransaction ? keyed : [.consume(2)]
             try await waitUntil("a message waits for the lock at its deadline") {
                 try await other.execute("begin; select from message_usage where user_id = '\(user(1))' for update")

@@ -4,11 +4,15 @@ create or replace function headroom.lock_subscribers_of(p_bucket smallint, p_use
     language plpgsql set search_path = pg_catalog, pg_temp
 as $$
 begin
-    -- This walks the index once, in the order of the users (docs/decisions/0003-lock-order.md).
+    -- The subquery is lateral, so that each user is looked up in this order (docs/decisions/0003-lock-order.md).
     return array(
-        select subscriber.user_id from headroom.subscribers as subscriber
-        where subscriber.bucket = p_bucket and subscriber.user_id = any(p_users)
-        for no key update
+        select locked.user_id
+        from unnest(p_users) as request (user_id)
+        cross join lateral (
+            select subscriber.user_id from headroom.subscribers as subscriber
+            where subscriber.bucket = p_bucket and subscriber.user_id = request.user_id
+            for no key update
+        ) as locked
     );
 end
 $$;
