@@ -60,19 +60,17 @@ struct Batch {
         while start < requests.count {
             var group = UserRequests(user: requests[start].user, range: start..<start)
             var end = start
-            var beforeSecondKey = group
+            var secondKey = start
             while end < requests.count, requests[end].user == group.user {
-                if group.keys == 1, requests[end].operation.key != nil {
-                    beforeSecondKey = group
-                    beforeSecondKey.range = start..<end
-                }
+                if group.keys < 2 { secondKey = end }
                 group.add(requests[end].operation)
                 end += 1
             }
             group.range = start..<end
             if group.keys == 2 {
-                group = beforeSecondKey
-                putOff += requests[group.range.upperBound..<end]
+                putOff += requests[secondKey..<end]
+                group = UserRequests(user: group.user, range: start..<secondKey)
+                for request in requests[group.range] { group.add(request.operation) }
             }
             groups.append(group)
             start = end
