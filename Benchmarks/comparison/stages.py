@@ -63,9 +63,10 @@ def _main_round(bench: Bench) -> None:
             bench.by_redis_benchmark(f"{name}_{load_name(pipeline)}", pipeline, USERS, ["CONSUME", ANY_USER], peer)
     # An open loop sends each message when it is due, so it is comparable to no pipelining; the more are due at once, the
     # more are sent in one write.
-    for name, most in (("headroom_half_load", "headroom_64x16"), ("headroom_half_single", "headroom_64x1")):
-        if bench.is_wanted(name):
-            bench.by_headroom_bench(name, headroom, USERS, rate=bench.latest(most)["per_second"] / 2)
+    for load, most in (("half_load", "headroom_64x16"), ("half_single", "headroom_64x1")):
+        for name, peer in ((f"statement_{load}", statement), (f"headroom_{load}", headroom)):
+            if bench.is_wanted(name):
+                bench.by_headroom_bench(name, peer, USERS, rate=bench.latest(most)["per_second"] / 2)
     command = " ".join(redis.request("usage:{user}"))
     bench.by_headroom_bench("redis_zipf", redis, USERS, command=command, distribution="zipf:1")
     bench.by_headroom_bench("headroom_zipf", headroom, USERS, distribution="zipf:1")

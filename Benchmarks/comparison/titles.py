@@ -76,6 +76,8 @@ TITLES = {
     "headroom_single": "Headroom, 1 connection, one request at a time",
     "headroom_half_load": "Headroom, 64 connections, half of what 64 × 16 brings, open loop",
     "headroom_half_single": "Headroom, 64 connections, half of what 64 × 1 brings, open loop",
+    "statement_half_load": "C ceiling with Headroom's statement, at the rate of half of Headroom's 64 × 16, open loop",
+    "statement_half_single": "C ceiling with Headroom's statement, at the rate of half of Headroom's 64 × 1, open loop",
     "function_undisturbed": "plpgsql function, 64 clients, the disk as it is",
     "function_slow_disk": f"plpgsql function, 64 clients, {FLUSH_MILLISECONDS} ms a flush",
     "redis_undisturbed": "Redis and Lua, 64 × 16, the disk as it is",
