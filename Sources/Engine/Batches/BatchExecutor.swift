@@ -86,7 +86,7 @@ struct BatchExecutor {
     }
 
     /// Executes the requests of users with two keys, unless the earlier requests of their users wait for a locked row.
-    /// All requests have the same time, so those whose deadline passes while the first batch waits expire soon after it.
+    /// All requests have the same time, so those whose deadline passes while the first batch waits expire soon after.
     private mutating func executePutOff(_ requests: [BatchedRequest]) {
         guard !requests.isEmpty else { return }
         let waiting = Set(locked.map(\.user))

@@ -173,8 +173,8 @@ extension ByteBuffer {
 }
 
 extension String {
-    /// Calls `body` with the bytes of UTF-8. Unlike `withUTF8`, it needs no copy of the string, whose reference would be
-    /// counted.
+    /// Calls `body` with the bytes of UTF-8. Unlike `withUTF8`, it needs no copy of the string, whose reference would
+    /// be counted.
     @inline(__always)
     fileprivate func withBytes(_ body: (UnsafeRawBufferPointer) -> Void) {
         if utf8.withContiguousStorageIfAvailable({ body(UnsafeRawBufferPointer($0)) }) == nil {

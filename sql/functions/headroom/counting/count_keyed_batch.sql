@@ -36,18 +36,15 @@ declare
     v_periods integer[] := p_period_ordinals;
     v_first_period text := p_periods[1];
     v_last_period text := v_first_period;
+    -- headroom.look_up_keys explains these.
     v_users uuid[] := p_users;
-    -- These are for each user: the messages to count, to add to the held ones, and to check against the limit.
     v_messages bigint[] := p_messages;
     v_holds bigint[];
     v_new bigint[] := p_messages;
-    -- These are the messages and the window of the hold that a COMMIT or a RELEASE settles.
     v_key_messages integer[];
     v_key_windows timestamptz[];
-    v_settles boolean;
-    -- This is when the user's new hold ends; null without one. It is computed before the UPDATE, because Citus sends
-    -- none that adds an interval to a time.
     v_hold_ends timestamptz[];
+    v_settles boolean;
     v_user uuid;
     v_ordinal integer;
     v_count integer;
@@ -61,7 +58,6 @@ declare
     v_window_limit integer;
     v_counted bigint[];
     v_returned_users uuid[];
-    v_settled_count integer;
     v_batch headroom.counted_batch;
 begin
     select revised.revision, revised.words_revision, revised.buckets_revision
@@ -76,14 +72,6 @@ begin
     if cardinality(p_periods) > 1 then
         select min(period), max(period) into v_first_period, v_last_period from unnest(p_periods) as period;
     end if;
-    if v_has_holds and 0 <> any(p_hold_seconds) then
-        v_hold_ends := array(
-            select case when holds.seconds > 0 then v_now + make_interval(secs => holds.seconds) end
-            from unnest(p_hold_seconds) with ordinality as holds (seconds, ordinal)
-            order by holds.ordinal
-        );
-    end if;
-
     for v_attempt in 1..2 loop
         declare
             -- These are the users, as ordinals, whose keys are committed or released.
@@ -101,47 +89,16 @@ begin
             v_ordinal := 0;
             v_counted := '{}';
             v_returned_users := '{}';
-            -- The keys are read without a lock: if another session changes a key before this one has locked the usage
-            -- row, settling the hold fails below, and the batch is sent again. LIMIT keeps the query from becoming a
-            -- join, which would read all keys if the table was small when it was last analyzed.
+            -- If another session changes a key before this one has locked the usage row, settling the hold fails below,
+            -- and the batch is sent again.
             if v_has_holds or v_attempt = 2 then
-                select
-                    array_agg(request.user_id) filter (
-                        where case
-                            when request.verb in ('commit', 'release')
-                                then
-                                used.is_held and used.billing_period = p_periods[request.period]
-                                and coalesce(request.key_messages, 0) <= used.messages
-                            else used.messages is null
-                        end
-                    ),
-                    array_agg(
-                        request.messages + case request.verb
-                            when 'commit' then coalesce(request.key_messages, used.messages, 0) else 0
-                        end
-                    ),
-                    array_agg(case request.verb
-                        when 'reserve' then request.key_messages when 'consume' then 0 else -coalesce(used.messages, 0)
-                    end),
-                    array_agg(
-                        request.messages + case request.verb when 'reserve' then request.key_messages else 0 end
-                    ),
-                    array_agg(coalesce(used.messages, request.key_messages)),
-                    array_agg(used.window_opened_at)
-                into v_users, v_messages, v_holds, v_new, v_key_messages, v_key_windows
-                from unnest(p_users, v_periods, p_messages, p_keys, p_verbs, p_key_messages)
-                    as request (user_id, period, messages, key, verb, key_messages)
-                left join lateral (
-                    select
-                        keys.messages, keys.billing_period, keys.window_opened_at,
-                        keys.verb = 'r' and keys.status = 'h' and keys.expires_at > v_now as is_held
-                    from headroom.message_keys as keys
-                    where (v_attempt = 2 or request.verb in ('commit', 'release'))
-                        and keys.bucket = p_bucket and keys.user_id = request.user_id and keys.key = request.key
-                    limit 1
-                ) as used on true;
+                select looked_up.*
+                into v_users, v_messages, v_holds, v_new, v_key_messages, v_key_windows, v_hold_ends
+                from headroom.look_up_keys(
+                    p_bucket, p_users, p_periods, v_periods, p_messages, p_keys, p_verbs, p_key_messages,
+                    p_hold_seconds, v_attempt = 2, v_now
+                ) as looked_up;
             end if;
-
             for
                 v_user, v_count, v_held, v_limit, v_generation, v_entitlement_version, v_window_opened_at,
                 v_window_count, v_window_held, v_window_limit
@@ -236,9 +193,7 @@ begin
                 v_used_of[v_ordinal] := v_count - p_messages[v_ordinal] + p_key_sums[v_ordinal];
                 v_limit_of[v_ordinal] := v_limit;
                 v_generation_of[v_ordinal] := v_generation;
-                if v_held > 0 then
-                    v_held_of[v_ordinal] := v_held;
-                end if;
+                v_held_of[v_ordinal] := nullif(v_held, 0);
                 if v_window_limit is not null then
                     v_window_opened_at_of[v_ordinal] := v_window_opened_at;
                     v_window_used_of[v_ordinal] := v_window_count - p_messages[v_ordinal] + p_key_sums[v_ordinal];
@@ -262,40 +217,11 @@ begin
                 where v_used_of[ordinal] is not null and p_verbs[ordinal] <> 'commit';
             end if;
             if cardinality(v_settled) > 0 then
-                -- It is no UPDATE with a join, which may read all keys if the table was small when it was last analyzed.
-                -- Of a RELEASE, the new numbers are null. The row is inserted only if the key was deleted meanwhile.
-                insert into headroom.message_keys as keys (
-                    bucket, user_id, key, created_at, generation, messages, used, held, expires_at, verb, status,
-                    billing_period, committed_messages, committed_used, committed_held, committed_limit,
-                    committed_window_used, committed_window_held, committed_window_limit
-                )
-                select
-                    p_bucket, p_users[ordinal], p_keys[ordinal], v_now, coalesce(v_generation_of[ordinal], 0),
-                    v_key_messages[ordinal], coalesce(v_used_of[ordinal], 0), coalesce(v_held_of[ordinal], 0), v_now,
-                    'r'::"char", left(p_verbs[ordinal], 1)::"char", p_periods[v_periods[ordinal]],
-                    case
-                        when p_verbs[ordinal] = 'commit'
-                            then coalesce(p_key_messages[ordinal], v_key_messages[ordinal])
-                    end,
-                    v_used_of[ordinal],
-                    case when p_verbs[ordinal] = 'commit' then coalesce(v_held_of[ordinal], 0) end,
-                    v_limit_of[ordinal], v_window_used_of[ordinal], v_window_held_of[ordinal],
-                    v_window_limit_of[ordinal]
-                from unnest(v_settled) as ordinal
-                on conflict (bucket, user_id, key) do update
-                set status = excluded.status,
-                    generation = case when excluded.status = 'c' then excluded.generation else keys.generation end,
-                    committed_messages = excluded.committed_messages, committed_used = excluded.committed_used,
-                    committed_held = excluded.committed_held, committed_limit = excluded.committed_limit,
-                    committed_window_used = excluded.committed_window_used,
-                    committed_window_held = excluded.committed_window_held,
-                    committed_window_limit = excluded.committed_window_limit
-                where keys.status = 'h' and keys.expires_at > excluded.created_at;
-                get diagnostics v_settled_count = row_count;
-                if v_settled_count <> cardinality(v_settled) then
-                    raise exception 'another session has written one of the keys'
-                        using errcode = 'serialization_failure', hint = 'Try again.';
-                end if;
+                perform headroom.settle_holds(
+                    p_bucket, p_users, p_periods, v_periods, p_keys, p_verbs, p_key_messages, v_settled,
+                    v_key_messages, v_generation_of, v_used_of, v_held_of, v_limit_of, v_window_used_of,
+                    v_window_held_of, v_window_limit_of, v_now
+                );
             end if;
             exit;
         exception

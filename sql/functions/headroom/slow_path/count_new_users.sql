@@ -39,7 +39,8 @@ begin
         return;
     end if;
     v_one := headroom.entitlement(v_users[1], p_at, p_unknown_users_policy);
-    if v_one.denial_reason is not null or v_one.window_messages is not null or v_one.billing_period <> all(p_periods) then
+    if v_one.denial_reason is not null or v_one.window_messages is not null
+        or v_one.billing_period <> all(p_periods) then
         return;
     end if;
     select array_agg(request.user_id), array_agg(request.messages) into v_users, v_messages
