@@ -132,9 +132,9 @@ create type headroom.answer as (
 -- The snapshot of a user whose messages a batch has counted, and whose cached one does not suffice. CountBatchStatement
 -- reads the columns by their positions.
 create type headroom.counted_row as (
-    -- Of the user among those of the batch.
+    -- This is the user's ordinal among those of the batch.
     ordinal integer,
-    -- Of the request with a key; null without one.
+    -- These are the messages of the request with a key; null without one.
     key_messages integer,
     entitlement_version bigint,
     -- The columns of headroom.usage_snapshot.

@@ -224,16 +224,13 @@ extension RecordedCustomer.Event {
 extension RecordedCustomer.User {
     /// - Parameter cycles: those of the plans.
     fileprivate func record(_ cycles: [String: Plan.Cycle]) -> UserRecord {
+        var endOfTrial = trialEndsAt
+        if endOfTrial == nil, case .trial(let days) = cycles["trial"] {
+            endOfTrial = trialStartedAt?.advanced(bySeconds: Int64(days) * 86_400)
+        }
         var trial: UserRecord.Trial?
-        if let trialStartedAt {
-            if let trialEndsAt {
-                trial = UserRecord.Trial(startedAt: trialStartedAt, endsAt: trialEndsAt)
-            } else if case .trial(let days) = cycles["trial"] {
-                trial = UserRecord.Trial(
-                    startedAt: trialStartedAt,
-                    endsAt: trialStartedAt.advanced(bySeconds: Int64(days) * 86_400)
-                )
-            }
+        if let trialStartedAt, let endOfTrial {
+            trial = UserRecord.Trial(startedAt: trialStartedAt, endsAt: endOfTrial)
         }
         let declaredPlan = (subscriptions ?? []).first { $0.originalTransactionId == "operator" }?.plan
         let others = (subscriptions ?? []).filter { !$0.isOfStore }.map { row in
