@@ -5,6 +5,10 @@ public struct Allowance: Sendable, Equatable {
         case period
         /// The messages of a shorter time, which begins with a message.
         case window
+        /// The messages with a model, in the period or in a shorter time.
+        case model
+        /// The messages of a member, in the period or in a shorter time.
+        case member
     }
 
     public var name: Name
@@ -18,6 +22,10 @@ public struct Allowance: Sendable, Equatable {
     public var renewedLimit: Int?
     /// When the messages come back. Nil means never; for a window, nil means that none is open.
     public var resetsAt: Instant?
+    /// How many messages of it a message of the request takes.
+    public var weight: Int
+    /// How long it lasts from its first message on; nil for one that has the plan's period.
+    public var windowSeconds: Int?
 
     @inlinable
     public init(
@@ -26,7 +34,9 @@ public struct Allowance: Sendable, Equatable {
         held: Int = 0,
         limit: Int?,
         renewedLimit: Int? = nil,
-        resetsAt: Instant? = nil
+        resetsAt: Instant? = nil,
+        weight: Int = 1,
+        windowSeconds: Int? = nil
     ) {
         self.name = name
         self.used = used
@@ -34,6 +44,8 @@ public struct Allowance: Sendable, Equatable {
         self.limit = limit
         self.renewedLimit = renewedLimit
         self.resetsAt = resetsAt
+        self.weight = weight
+        self.windowSeconds = windowSeconds
     }
 
     /// Messages counted or held.
@@ -42,14 +54,14 @@ public struct Allowance: Sendable, Equatable {
     /// Messages that may still be sent; nil is unlimited. It is 0 if a lowered limit is below the count.
     @inlinable public var remaining: Int? { limit.map { max(0, $0 - taken) } }
 
-    /// Whether not even one more message fits.
-    @inlinable public var isUsedUp: Bool { !fits(1) }
+    /// Whether nothing is left.
+    @inlinable public var isUsedUp: Bool { limit.map { taken >= $0 } ?? false }
 
-    /// Whether all of `messages` fit.
+    /// Whether all of the request's `messages` fit.
     @inlinable
     public func fits(_ messages: Int) -> Bool {
         guard let limit else { return true }
-        return taken + messages <= limit
+        return taken + messages * weight <= limit
     }
 
     /// Whether a larger share is taken than of the other one. All that are used up are equally full.
@@ -66,22 +78,27 @@ public struct Allowance: Sendable, Equatable {
 
 /// All allowances of a user, the period's first: a message must fit into each of them, and counts in each.
 ///
-/// There is room for one beside the period's, so that the list needs no memory of its own.
+/// There is room for one beside the period's, so that the list of most users needs no memory of its own.
 public struct Allowances: RandomAccessCollection, Sendable, Equatable {
     public var period: Allowance
     private var second: Allowance?
+    private var others: [Allowance] = []
 
     public init(period: Allowance, _ second: Allowance? = nil) {
         self.period = period
         self.second = second
     }
 
+    mutating func append(_ allowance: Allowance) {
+        if second == nil { second = allowance } else { others.append(allowance) }
+    }
+
     public var startIndex: Int { 0 }
-    public var endIndex: Int { second == nil ? 1 : 2 }
+    public var endIndex: Int { second == nil ? 1 : 2 + others.count }
 
     public subscript(position: Int) -> Allowance {
         precondition(indices.contains(position), "there is no such allowance")
-        return position == 0 ? period : second ?? period
+        return position == 0 ? period : position == 1 ? second ?? period : others[position - 2]
     }
 
     /// Returns nil if the plan has no such allowance.
@@ -103,10 +120,16 @@ public struct Allowances: RandomAccessCollection, Sendable, Equatable {
 /// An allowance beside the period's as answers show it.
 public struct ShownAllowance: Sendable, Equatable {
     public var name: Allowance.Name
-    public var limit: Int
-    public var used: Int
-    public var remaining: Int
+    /// The model or the member; nil for the window.
+    public var part: MessagePart?
+    /// Nil if the plan has no limit for the part, or only counts it. Then nothing remains, and nothing resets.
+    public var limit: Int?
+    /// Nil if the plan has no limit for the part.
+    public var used: Int?
+    public var remaining: Int?
     public var resetsAt: Instant?
+    /// How long it lasts from its first message on; nil for the plan's period.
+    public var seconds: Int?
 }
 
 /// A user's window, if the plan limits messages in a shorter time beside the period.

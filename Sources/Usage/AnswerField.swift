@@ -6,8 +6,10 @@
 public enum AnswerField: CaseIterable, Sendable {
     case user, plan, state, tier, display, used, held, limit, remaining
     case windowLimit, windowUsed, windowRemaining, windowResets
+    case model, modelLimit, modelUsed, modelRemaining, modelResets
+    case member, memberLimit, memberUsed, memberRemaining
     case period, resets, expires, renews, graceUntil, day, days
-    case crossed, reason, retryAfter, shadow, released, replayed, degraded
+    case crossed, reason, retryAfter, fallback, shadow, released, replayed, degraded
     case previousPlan, nextPlan, label, stateLabel, accessible, price, currency, manage, steps, notice, banner
 
     /// The type of a field's value.
@@ -50,6 +52,15 @@ public enum AnswerField: CaseIterable, Sendable {
         case .windowUsed: (" window_used=", .number, false)
         case .windowRemaining: (" window_remaining=", .number, false)
         case .windowResets: (" window_resets=", .instant, false)
+        case .model: (" model=", .text, false)
+        case .modelLimit: (" model_limit=", .number, false)
+        case .modelUsed: (" model_used=", .number, false)
+        case .modelRemaining: (" model_remaining=", .number, false)
+        case .modelResets: (" model_resets=", .instant, false)
+        case .member: (" member=", .user, false)
+        case .memberLimit: (" member_limit=", .number, false)
+        case .memberUsed: (" member_used=", .number, false)
+        case .memberRemaining: (" member_remaining=", .number, false)
         case .period: (" period=", .text, false)
         case .resets: (" resets=", .instant, false)
         case .expires: (" expires=", .instant, false)
@@ -60,6 +71,7 @@ public enum AnswerField: CaseIterable, Sendable {
         case .crossed: (" crossed=", .name, false)
         case .reason: (" reason=", .name, false)
         case .retryAfter: (" retry_after=", .number, false)
+        case .fallback: (" fallback=", .text, false)
         case .shadow: (" shadow=", .flag, false)
         case .released: (" released=", .number, false)
         case .replayed: (" replayed=", .flag, false)
@@ -80,11 +92,14 @@ public enum AnswerField: CaseIterable, Sendable {
 }
 
 extension Allowance.Name {
-    /// The fields with the numbers of the allowance.
-    public var fields: (limit: AnswerField, used: AnswerField, remaining: AnswerField, resets: AnswerField) {
+    /// The fields with the numbers of the allowance. A member's period and window end with the user's, or are said by
+    /// `retry_after`.
+    public var fields: (limit: AnswerField, used: AnswerField, remaining: AnswerField, resets: AnswerField?) {
         switch self {
         case .period: (.limit, .used, .remaining, .resets)
         case .window: (.windowLimit, .windowUsed, .windowRemaining, .windowResets)
+        case .model: (.modelLimit, .modelUsed, .modelRemaining, .modelResets)
+        case .member: (.memberLimit, .memberUsed, .memberRemaining, nil)
         }
     }
 }
@@ -168,6 +183,8 @@ public struct AnswerTexts: Sendable {
     }
 
     public let tier: Tier
+    /// The name of the model to offer instead of the refused one.
+    public let fallback: String?
     public let notice: String?
     public let banner: String?
     /// Counted messages must not pay for it.
@@ -178,10 +195,12 @@ extension Answer {
     /// The texts in the language and the time zone of a request.
     public func texts(in vocabulary: Vocabulary) -> AnswerTexts {
         let tier = snapshot.tier
+        let fallback = fallback
         return AnswerTexts(
             tier: tier,
+            fallback: fallback?.model.text,
             notice: snapshot.notice(in: vocabulary),
-            banner: banner(at: tier, in: vocabulary),
+            banner: banner(at: tier, fallback, in: vocabulary),
             details: isDetailed
                 ? AnswerTexts.Details(
                     label: snapshot.label(in: vocabulary),
@@ -211,10 +230,15 @@ extension Answer {
         writer.write(.remaining, limit: snapshot.remaining)
         for allowance in snapshot.otherAllowancesShown {
             let fields = allowance.name.fields
-            writer.write(fields.limit, number: allowance.limit)
-            writer.write(fields.used, number: allowance.used)
-            writer.write(fields.remaining, number: allowance.remaining)
-            writer.write(fields.resets, ifAny: allowance.resetsAt)
+            switch allowance.part {
+            case .model(let model): writer.write(.model, ifAny: model.text)
+            case .member(let member): writer.write(.member, user: member)
+            case nil: break
+            }
+            if let limit = allowance.limit { writer.write(fields.limit, number: limit) }
+            if let used = allowance.used { writer.write(fields.used, number: used) }
+            if let remaining = allowance.remaining { writer.write(fields.remaining, number: remaining) }
+            if let resets = fields.resets { writer.write(resets, ifAny: allowance.resetsAt) }
         }
         writer.write(.period, ifAny: snapshot.period.label)
         if snapshot.resetsShown != nil, let resetsAt = snapshot.entitlement.writtenResetsAt {
@@ -231,6 +255,7 @@ extension Answer {
         if let crossed { writer.write(.crossed, name: crossed.rawValue) }
         if let reason { writer.write(.reason, name: reason.rawValue) }
         if let retryAfterSeconds { writer.write(.retryAfter, number: Int(clamping: retryAfterSeconds)) }
+        writer.write(.fallback, ifAny: texts.fallback)
         if isShadow { writer.write(flag: .shadow) }
         if let released { writer.write(.released, number: released) }
         if isRepeated { writer.write(flag: .replayed) }

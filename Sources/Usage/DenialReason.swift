@@ -8,13 +8,19 @@ public enum DenialReason: String, Sendable, CaseIterable {
     case windowLimitReached = "window_limit_reached"
     /// Some messages remain in the window, and more were requested.
     case windowExceedsRemaining = "window_exceeds_remaining"
+    /// A limit for the messages with the model is used up.
+    case modelLimitReached = "model_limit_reached"
+    case modelExceedsRemaining = "model_exceeds_remaining"
+    /// A limit for the messages of the member is used up.
+    case memberLimitReached = "member_limit_reached"
+    case memberExceedsRemaining = "member_exceeds_remaining"
     case trialEnded = "trial_ended"
     case expired, revoked
     case billingRetry = "billing_retry"
     case noSubscription = "no_subscription"
 
-    /// The allowance of which some messages are left, and more were requested; nil for other reasons.
-    var exceededAllowance: Allowance.Name? { Allowance.Name.allCases.first { $0.exceededReason == self } }
+    /// Whether some messages are left in an allowance, and more were requested.
+    var isExceeded: Bool { Allowance.Name.allCases.contains { $0.exceededReason == self } }
 
     /// Whether the user has access and too few messages are left; otherwise the user may send nothing.
     public var isAboutAllowance: Bool {
@@ -29,6 +35,8 @@ extension Allowance.Name {
         switch self {
         case .period: .limitReached
         case .window: .windowLimitReached
+        case .model: .modelLimitReached
+        case .member: .memberLimitReached
         }
     }
 
@@ -37,6 +45,8 @@ extension Allowance.Name {
         switch self {
         case .period: .exceedsRemaining
         case .window: .windowExceedsRemaining
+        case .model: .modelExceedsRemaining
+        case .member: .memberExceedsRemaining
         }
     }
 }

@@ -16,6 +16,11 @@ public struct Phrase: Sendable, Equatable {
         public var requested: Int?
         /// The entitlement whose plan and period are named; nil for sentences that name neither.
         public var entitlement: Entitlement?
+        /// The name of the model that the sentence is about; nil for one about the plan.
+        public var modelLabel: String?
+        /// The name of the model to offer instead of a refused one, and the sentence about the refusal before it.
+        public var fallback: String?
+        public var banner: String?
 
         public init() {}
     }

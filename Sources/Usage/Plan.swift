@@ -52,6 +52,8 @@ public final class Plan: Sendable {
     public let window: Window?
     /// Whether messages beyond the limit are refused. An unenforced plan counts them, and their answers say `shadow`.
     public let isEnforced: Bool
+    /// The limits for parts of the plan's messages.
+    public let limits: [PlanLimit]
     /// Percent of the limit from which a user is in the gentle tier.
     public let gentlePercent: Int
     /// Percent of the limit from which a user is in the prominent tier.
@@ -65,6 +67,7 @@ public final class Plan: Sendable {
         allowance: Int?,
         window: Window? = nil,
         isEnforced: Bool = true,
+        limits: [PlanLimit] = [],
         gentlePercent: Int = 80,
         prominentPercent: Int = 95
     ) {
@@ -76,16 +79,9 @@ public final class Plan: Sendable {
         self.allowance = allowance
         self.window = window
         self.isEnforced = isEnforced
+        self.limits = limits
         self.gentlePercent = gentlePercent
         self.prominentPercent = prominentPercent
-    }
-
-    /// How long an allowance lasts from the message on that opens it; nil for one that does not begin with a message.
-    public func seconds(of allowance: Allowance.Name) -> Int? {
-        switch allowance {
-        case .period: nil
-        case .window: window?.seconds
-        }
     }
 
     public var isTrial: Bool {
@@ -111,7 +107,7 @@ extension Plan: Equatable {
     public static func == (lhs: Plan, rhs: Plan) -> Bool {
         lhs.name == rhs.name && lhs.label == rhs.label && lhs.cycle == rhs.cycle
             && lhs.timeZone == rhs.timeZone && lhs.allowance == rhs.allowance && lhs.window == rhs.window
-            && lhs.isEnforced == rhs.isEnforced && lhs.gentlePercent == rhs.gentlePercent
+            && lhs.isEnforced == rhs.isEnforced && lhs.limits == rhs.limits && lhs.gentlePercent == rhs.gentlePercent
             && lhs.prominentPercent == rhs.prominentPercent
     }
 }

@@ -57,6 +57,16 @@ public enum Sentence: String, Sendable, CaseIterable {
     case accessiblePastUnlimited = "accessible_past_unlimited"
     case window
     case blockedWindow = "blocked_window"
+    case modelUntil = "model_until"
+    case modelWait = "model_wait"
+    case modelUndated = "model_undated"
+    case blockedModelUntil = "blocked_model_until"
+    case blockedModelWait = "blocked_model_wait"
+    case blockedModelUndated = "blocked_model_undated"
+    case fallback
+    case blockedMemberUntil = "blocked_member_until"
+    case blockedMemberWait = "blocked_member_wait"
+    case blockedMemberUndated = "blocked_member_undated"
     case unreadable
     case uncounted
     case unlimited
@@ -78,6 +88,9 @@ public enum Sentence: String, Sendable, CaseIterable {
     case hours
     case minutes
     case waitJoined = "wait_joined"
+
+    /// Whether `{label}` is that of a model, and not of the plan.
+    var isAboutModel: Bool { self != .blockedEnded && self != .labelTrial }
 
     static let months: [Sentence] = [
         .month1, .month2, .month3, .month4, .month5, .month6, .month7, .month8, .month9, .month10, .month11, .month12,

@@ -64,8 +64,31 @@ struct TimedSentences {
         case (.window, .silent), (.window, .gentle): gentleWindow
         case (.window, .prominent): prominentWindow
         case (.window, .blocked): usedUpWindow
+        case (.model, .blocked): usedUpModel
+        case (.model, _): model
+        case (.member, .silent), (.member, .gentle): gentleMember
+        case (.member, .prominent): prominent
+        case (.member, .blocked): usedUpMember
         }
     }
+
+    private static let model = TimedSentences(dated: .modelUntil, waiting: .modelWait, undated: .modelUndated)
+    private static let usedUpModel = TimedSentences(
+        dated: .blockedModelUntil,
+        waiting: .blockedModelWait,
+        undated: .blockedModelUndated
+    )
+    /// They are those of the period, but for the conversations of this month, which are everybody's.
+    private static let gentleMember = TimedSentences(
+        dated: .gentleUntil,
+        waiting: .gentleWait,
+        undated: .gentleLifetime
+    )
+    private static let usedUpMember = TimedSentences(
+        dated: .blockedMemberUntil,
+        waiting: .blockedMemberWait,
+        undated: .blockedMemberUndated
+    )
 
     // A window has no date: its sentences with a date are never chosen.
     private static let gentleWindow = TimedSentences(dated: .gentleUntil, waiting: .window, undated: .gentleLifetime)

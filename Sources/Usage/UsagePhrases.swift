@@ -27,7 +27,9 @@ extension UsageSnapshot {
             // The plan is unenforced, so the user can go on.
             if allowance.isUsedUp { return nil }
         }
-        return phrase(.about(allowance.name, tier), allowance, comeback(of: allowance), in: zone)
+        var phrase = phrase(.about(allowance.name, tier), allowance, comeback(of: allowance), in: zone)
+        if allowance.name == .model { phrase.values.modelLabel = parts.first { $0.part.kind == .model }?.label }
+        return phrase
     }
 
     private func trialPhrase(in zone: CivilTimeZone?) -> Phrase {
@@ -54,17 +56,17 @@ extension UsageSnapshot {
     }
 
     /// Returns the sentence about messages that were refused because fewer are left in an allowance.
-    fileprivate func refusalPhrase(of requested: Int, _ name: Allowance.Name, in zone: CivilTimeZone?) -> Phrase {
-        let allowance = allowances[name] ?? allowances.period
+    fileprivate func refusalPhrase(of requested: Int, in zone: CivilTimeZone?) -> Phrase {
+        let allowance = allowances.refusing(requested) ?? allowances.period
         var phrase = phrase(.exceeded, allowance, comeback(of: allowance), in: zone)
-        phrase.values.requested = requested
+        phrase.values.requested = requested * allowance.weight
         return phrase
     }
 
     private func comeback(of allowance: Allowance) -> Comeback {
         // The next period of a plan without messages has none.
         guard allowance.renewedLimit != 0, let availableAt = availableAgainAt(allowance) else { return .never }
-        return allowance.name == .period ? reset : .after(seconds: availableAt.secondsRoundedUp(since: observedAt))
+        return allowance.windowSeconds == nil ? reset : .after(seconds: availableAt.secondsRoundedUp(since: observedAt))
     }
 
     private var reset: Comeback {
@@ -191,7 +193,7 @@ extension Answer {
         guard case .blocked(let reason) = status else {
             return snapshot.isSilent(at: tier) ? nil : snapshot.banner(at: tier, in: zone)
         }
-        if let name = reason.exceededAllowance { return snapshot.refusalPhrase(of: requested, name, in: zone) }
+        if reason.isExceeded { return snapshot.refusalPhrase(of: requested, in: zone) }
         return snapshot.messagesPhrase(at: tier, in: zone)
     }
 
@@ -211,8 +213,14 @@ extension UsageSnapshot {
 }
 
 extension Answer {
-    /// - Parameter tier: the snapshot's tier.
-    public func banner(at tier: Tier, in vocabulary: Vocabulary) -> String? {
-        banner(at: tier, in: vocabulary.timeZone)?.text(in: vocabulary)
+    /// - Parameters:
+    ///   - tier: the snapshot's tier.
+    ///   - fallback: the model to offer, in a sentence of its own.
+    public func banner(at tier: Tier, _ fallback: PartUsage.Fallback?, in vocabulary: Vocabulary) -> String? {
+        guard let banner = banner(at: tier, in: vocabulary.timeZone)?.text(in: vocabulary) else { return nil }
+        guard let fallback else { return banner }
+        var offer = Phrase(.fallback)
+        (offer.values.banner, offer.values.fallback) = (banner, fallback.label)
+        return offer.text(in: vocabulary)
     }
 }

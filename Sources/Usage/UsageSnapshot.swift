@@ -15,6 +15,8 @@ public struct UsageSnapshot: Sendable, Equatable {
     public var renewsAt: Instant?
     /// Why the user has no access; nil with access.
     public var denialReason: DenialReason?
+    /// The parts to which the request's messages belong; empty for a request that names none.
+    public var parts: [PartUsage] = []
 
     @inlinable
     public init(
@@ -203,13 +205,15 @@ extension UsageSnapshot {
     }
 
     public var allowances: Allowances {
-        Allowances(
+        let weight = weight
+        var allowances = Allowances(
             period: Allowance(
                 used: used,
                 held: held,
                 limit: limit,
                 renewedLimit: plan.allowance,
-                resetsAt: resetsAt
+                resetsAt: resetsAt,
+                weight: weight
             ),
             entitlement.window.map {
                 Allowance(
@@ -218,41 +222,48 @@ extension UsageSnapshot {
                     held: windowHeld,
                     limit: $0.limit,
                     renewedLimit: $0.limit,
-                    resetsAt: $0.endsAt
+                    resetsAt: $0.endsAt,
+                    weight: weight,
+                    windowSeconds: plan.window?.seconds
                 )
             }
         )
+        for allowance in partAllowances { allowances.append(allowance) }
+        return allowances
     }
+
+    /// Whether there are allowances beside the period's. Most requests have none.
+    @inlinable @inline(__always)
+    var hasOtherAllowances: Bool { entitlement.hasOtherAllowances || !parts.isEmpty }
 
     /// The allowances beside the period's, as answers show them.
     @inlinable @inline(__always)
     public var otherAllowancesShown: [ShownAllowance] {
-        entitlement.hasOtherAllowances ? allOtherAllowancesShown : []
+        hasOtherAllowances ? allOtherAllowancesShown : []
     }
 
     @usableFromInline var allOtherAllowancesShown: [ShownAllowance] {
-        allowances.dropFirst().compactMap { shown($0) }
+        (allowances[.window].flatMap { shown($0) }.map { [$0] } ?? []) + parts.map { shown($0) }
     }
 
     /// An allowance as answers show it: nil without a limit, and after the period. Without access, nothing remains and
     /// nothing resets.
-    private func shown(_ allowance: Allowance) -> ShownAllowance? {
+    func shown(_ allowance: Allowance) -> ShownAllowance? {
         guard let limit = allowance.limit, !isPast else { return nil }
-        guard denialReason == nil else {
-            return ShownAllowance(name: allowance.name, limit: limit, used: allowance.used, remaining: 0)
-        }
+        let hasAccess = denialReason == nil
         return ShownAllowance(
             name: allowance.name,
             limit: limit,
             used: allowance.used,
-            remaining: max(0, limit - allowance.taken),
-            resetsAt: allowance.resetsAt
+            remaining: hasAccess ? allowance.remaining : 0,
+            resetsAt: hasAccess ? allowance.resetsAt : nil,
+            seconds: allowance.windowSeconds
         )
     }
 
     public var tier: Tier {
         guard denialReason == nil else { return .blocked }
-        guard entitlement.hasOtherAllowances else { return Tier(used: used + held, limit: limit, plan: plan) }
+        guard hasOtherAllowances else { return Tier(used: used + held, limit: limit, plan: plan) }
         return tierOfFullest
     }
 
@@ -288,7 +299,7 @@ extension UsageSnapshot {
     /// The allowance because of which `messages` are refused; nil if they fit into each.
     @inline(__always)
     func refusing(_ messages: Int) -> RefusingAllowance? {
-        guard !entitlement.hasOtherAllowances else { return RefusingAllowance(allowances.refusing(messages)) }
+        guard !hasOtherAllowances else { return RefusingAllowance(allowances.refusing(messages)) }
         let period = Allowance(used: used, held: held, limit: limit)
         return period.fits(messages) ? nil : RefusingAllowance(period)
     }
@@ -307,18 +318,32 @@ extension UsageSnapshot {
     /// Adds to the counts of every allowance.
     @inline(__always)
     mutating func add(used messages: Int = 0, held heldMessages: Int = 0) {
-        used += messages
-        held += heldMessages
-        guard entitlement.hasOtherAllowances else { return }
-        windowUsed += messages
-        windowHeld += heldMessages
+        guard hasOtherAllowances else {
+            used += messages
+            held += heldMessages
+            return
+        }
+        addToAll(used: messages, held: heldMessages)
+    }
+
+    @inline(never)
+    private mutating func addToAll(used messages: Int, held heldMessages: Int) {
+        let weight = weight
+        used += messages * weight
+        held += heldMessages * weight
+        if entitlement.window != nil {
+            windowUsed += messages * weight
+            windowHeld += heldMessages * weight
+        }
+        addToParts(used: messages, held: heldMessages)
     }
 
     /// Opens the allowances that begin with a message. It is called before a message is counted or held.
     @inline(__always)
     mutating func open() {
-        guard entitlement.hasOtherAllowances else { return }
+        guard hasOtherAllowances else { return }
         openWindow()
+        openParts()
     }
 
     @inline(never)
@@ -338,7 +363,7 @@ extension UsageSnapshot {
         guard refusal.isAboutAllowance else { return nil }
         var end = observedAt
         for allowance in allowances where !allowance.fits(messages) {
-            guard messages <= allowance.renewedLimit ?? messages, let availableAt = availableAgainAt(allowance) else {
+            guard messages * allowance.weight <= allowance.renewedLimit ?? .max, let availableAt = availableAgainAt(allowance) else {
                 return nil
             }
             end = max(end, availableAt)

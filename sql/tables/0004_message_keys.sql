@@ -32,6 +32,8 @@ create table headroom.message_keys (
     committed_window_used integer,
     committed_window_held integer,
     committed_window_limit integer,
+    -- The model and the member of the messages, and what they take of their limits: Engine's KeyParts. Null without.
+    parts jsonb,
     -- Ranges are checked by the trigger values_are_in_range, because PostgreSQL would parse constraints in each batch.
     primary key (bucket, user_id, key)
 ) with (
@@ -40,6 +42,8 @@ create table headroom.message_keys (
     -- Keys are inserted and deleted at the rate of messages. Frequent vacuums free the space for new keys.
     autovacuum_vacuum_scale_factor = 0.02, autovacuum_vacuum_insert_scale_factor = 0.2
 );
+comment on column headroom.message_keys.messages is
+    'The messages of the user''s allowance that were counted or held: those of the request times the model''s weight.';
 comment on column headroom.message_keys.expires_at is
     'Null for CONSUME. -infinity: the hold ended early, because its usage row was deleted.';
 comment on column headroom.message_keys.verb is 'c: CONSUME, r: RESERVE';
@@ -51,6 +55,9 @@ comment on column headroom.message_keys.status is
 create index message_keys_held on headroom.message_keys (bucket, user_id, expires_at) where expires_at is not null;
 -- Rows are inserted in the order of created_at, so a block range index finds old ones at almost no cost.
 create index message_keys_created_at on headroom.message_keys using brin (created_at) with (pages_per_range = 32);
+
+-- This finds a member in every account, to forget it.
+create index message_keys_member on headroom.message_keys ((parts #>> '{member,name}')) where parts ? 'member';
 
 -- One row per database connection ("lane") of a service process. Each batch increments its lane's number in the
 -- transaction that counts, and stores its answers here. After a lost connection the lane sends the same number again:

@@ -37,7 +37,7 @@ struct RateLimitFields {
 
     private static func items(_ allowance: ShownAllowance, _ snapshot: UsageSnapshot) -> Items {
         let name = "\"\(snapshot.plan.name).\(allowance.name)\""
-        let seconds = snapshot.plan.seconds(of: allowance.name).map { ";w=\($0)" } ?? ""
+        let seconds = allowance.seconds.map { ";w=\($0)" } ?? ""
         let reset = RateLimitFields.reset(allowance.resetsAt, snapshot)
         return ("\(name);q=\(allowance.limit)\(seconds)", "\(name);r=\(allowance.remaining)\(reset)")
     }

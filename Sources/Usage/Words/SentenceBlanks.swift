@@ -1,6 +1,6 @@
 /// A place in a template where a value is filled in: `{remaining}`.
 public enum Blank: String, Sendable, CaseIterable {
-    case remaining, limit, used, requested, date, wait, label, day, days, period, month, year, n, larger, smaller
+    case remaining, limit, used, requested, date, wait, label, banner, fallback, day, days, period, month, year, n, larger, smaller
 }
 
 extension Sentence {
@@ -17,6 +17,13 @@ extension Sentence {
         case .gentleWait, .prominentWait, .blockedWait, .accessibleWait, .accessibleWaitUnlimited, .window,
             .blockedWindow:
             [.remaining, .limit, .used, .wait]
+        case .modelUntil, .blockedModelUntil: [.remaining, .limit, .used, .label, .date]
+        case .modelWait, .blockedModelWait: [.remaining, .limit, .used, .label, .wait]
+        case .modelUndated, .blockedModelUndated: [.remaining, .limit, .used, .label]
+        case .fallback: [.banner, .fallback]
+        case .blockedMemberUntil: [.remaining, .limit, .used, .date]
+        case .blockedMemberWait: [.remaining, .limit, .used, .wait]
+        case .blockedMemberUndated: [.remaining, .limit, .used]
         case .exceedsUndated: [.requested, .remaining, .limit, .used]
         case .exceedsUntil: [.requested, .remaining, .limit, .used, .date]
         case .exceedsWait: [.requested, .remaining, .limit, .used, .wait]
@@ -42,7 +49,8 @@ extension Sentence {
         switch self {
         // More messages are requested than remain, so that their number is never 1.
         case .gentle, .gentleUntil, .gentleWait, .gentleLifetime, .prominent, .prominentWait, .prominentUndated, .trial,
-            .trialLastDay, .exceedsUntil, .exceedsWait, .exceedsUndated, .window:
+            .trialLastDay, .exceedsUntil, .exceedsWait, .exceedsUndated, .window, .modelUntil,
+            .modelWait, .modelUndated:
             .remaining
         case .blockedLifetime: .limit
         case .lifetime, .accessibleMonthly, .accessibleMonthlyUnlimited, .accessibleUntil, .accessibleUntilUnlimited,

@@ -55,7 +55,9 @@ public final class Vocabulary: Sendable {
             case .blank(.date):
                 if let date = values.date { append(date.date, withYear: date.isInOtherYear, to: &text) }
             case .blank(.wait): if let seconds = values.waitSeconds { append(waitSeconds: seconds, to: &text) }
-            case .blank(.label): text.append(values.entitlement?.plan.label ?? "")
+            case .blank(.label): text.append(values.modelLabel ?? values.entitlement?.plan.label ?? "")
+            case .blank(.banner): text.append(values.banner ?? "")
+            case .blank(.fallback): text.append(values.fallback ?? "")
             case .blank(.day): if let day = values.day { text.append(day) }
             case .blank(.days): if let days = values.days { text.append(days) }
             case .blank(.period): text.append(values.entitlement?.period.label ?? "")

@@ -37,6 +37,9 @@ extension Vocabulary {
             values.waitSeconds = Vocabulary.exampleWaitSeconds
             (values.day, values.days) = (2, 3)
             values.entitlement = Vocabulary.exampleEntitlement
+            values.modelLabel = sentence.isAboutModel ? "Large" : nil
+            values.fallback = "Small"
+            if sentence == .fallback { values.banner = example(of: .blockedModelWait, number) }
             return Phrase(sentence, values).text(in: self)
         }
     }

@@ -1,0 +1,63 @@
+/// The name of a model, as requests and limits have it.
+public struct ModelName: Sendable, Hashable {
+    public static let lengthBytes = 1...64
+    /// The form of a name, for error messages.
+    public static let form = "1 to 64 letters, digits and . _ : / @ -"
+
+    public let text: String
+
+    /// Returns nil unless the text has 1 to 64 bytes of letters, digits and `._:/@-`.
+    public init?(_ text: String) {
+        guard ModelName.lengthBytes.contains(text.utf8.count), text.utf8.allSatisfy(ModelName.mayContain) else {
+            return nil
+        }
+        self.text = text
+    }
+
+    private static func mayContain(_ byte: UInt8) -> Bool {
+        switch byte {
+        case UInt8(ascii: "a")...UInt8(ascii: "z"), UInt8(ascii: "A")...UInt8(ascii: "Z"),
+            UInt8(ascii: "0")...UInt8(ascii: "9"), UInt8(ascii: "."), UInt8(ascii: "_"), UInt8(ascii: ":"),
+            UInt8(ascii: "/"), UInt8(ascii: "@"), UInt8(ascii: "-"):
+            true
+        default: false
+        }
+    }
+}
+
+/// A part of a user's messages that a plan may limit.
+public enum MessagePart: Sendable, Hashable {
+    case model(ModelName)
+    case member(UserID)
+
+    public var kind: PlanLimit.Kind {
+        switch self {
+        case .model: .model
+        case .member: .member
+        }
+    }
+
+    /// The name as requests have it.
+    public var name: String {
+        switch self {
+        case .model(let model): model.text
+        case .member(let member): "\(member)"
+        }
+    }
+}
+
+/// The parts to which a request's messages belong: the model that answers them, and the member of the account who
+/// sends them. A request names one of them at least.
+public struct MessageParts: Sendable, Hashable {
+    public var model: ModelName?
+    public var member: UserID?
+
+    public init?(model: ModelName? = nil, member: UserID? = nil) {
+        guard model != nil || member != nil else { return nil }
+        self.model = model
+        self.member = member
+    }
+
+    /// The model comes first.
+    public var all: [MessagePart] { (model.map { [.model($0)] } ?? []) + (member.map { [.member($0)] } ?? []) }
+}

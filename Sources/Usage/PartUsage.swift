@@ -1,0 +1,169 @@
+/// The messages that are counted under a limit for a part of a user's messages: a row of `headroom.usage_parts`.
+public struct PartCounter: Sendable, Equatable {
+    /// Messages counted in the period.
+    public var used = 0
+    /// Messages reserved in the period and not committed or released yet; they count as used.
+    public var held = 0
+    /// Messages counted in the open window.
+    public var windowUsed = 0
+    /// Messages reserved in the open window and not committed or released yet.
+    public var windowHeld = 0
+    /// When the open window began; nil if none is open.
+    public var windowOpenedAt: Instant?
+    public var windowEndsAt: Instant?
+
+    public init() {}
+}
+
+/// The usage of a part of a user's messages: of those with a model, or of those of a member.
+public struct PartUsage: Sendable, Equatable {
+    /// What is counted instead if the product goes on with the fallback of a model.
+    public struct Fallback: Sendable, Equatable {
+        public let model: ModelName
+        public let limit: PlanLimit?
+        public let counter: PartCounter
+
+        public init(model: ModelName, limit: PlanLimit?, counter: PartCounter) {
+            self.model = model
+            self.limit = limit
+            self.counter = counter
+        }
+
+        /// The name that users read.
+        public var label: String { limit?.label ?? model.text }
+    }
+
+    public let part: MessagePart
+    /// Nil if the plan has no limit for the part. Nothing is counted then.
+    public let limit: PlanLimit?
+    public var counter: PartCounter
+    /// It is nil also if it was not looked up: only a refusal needs it.
+    public var fallback: Fallback?
+
+    public init(_ part: MessagePart, limit: PlanLimit?, counter: PartCounter = PartCounter(), fallback: Fallback? = nil)
+    {
+        self.part = part
+        self.limit = limit
+        self.counter = counter
+        self.fallback = fallback
+    }
+
+    /// The name that users read.
+    public var label: String { limit?.label ?? part.name }
+
+    /// The limits for the period and for the window. Neither is there if the part is only counted.
+    ///
+    /// - Parameters:
+    ///   - weight: what a message takes.
+    ///   - resetsAt: the reset of the user's period.
+    fileprivate func allowances(weight: Int, resetsAt: Instant?) -> [Allowance] {
+        guard let limit else { return [] }
+        let name: Allowance.Name = part.kind == .model ? .model : .member
+        var allowances: [Allowance] = []
+        if let allowance = limit.allowance {
+            allowances.append(
+                Allowance(
+                    name,
+                    used: counter.used,
+                    held: counter.held,
+                    limit: allowance,
+                    renewedLimit: allowance,
+                    resetsAt: resetsAt,
+                    weight: weight
+                )
+            )
+        }
+        if let window = limit.window {
+            allowances.append(
+                Allowance(
+                    name,
+                    used: counter.windowUsed,
+                    held: counter.windowHeld,
+                    limit: window.messages,
+                    renewedLimit: window.messages,
+                    resetsAt: counter.windowEndsAt,
+                    weight: weight,
+                    windowSeconds: window.seconds
+                )
+            )
+        }
+        return allowances
+    }
+
+    /// Adds to the counts of the period and of the window.
+    fileprivate mutating func add(used: Int, held: Int) {
+        counter.used += used
+        counter.held += held
+        guard counter.windowOpenedAt != nil else { return }
+        counter.windowUsed += used
+        counter.windowHeld += held
+    }
+
+    /// Opens the window if the limit has one and none is open.
+    fileprivate mutating func open(at now: Instant) {
+        guard let seconds = limit?.window?.seconds, counter.windowOpenedAt == nil else { return }
+        counter.windowOpenedAt = now
+        counter.windowEndsAt = now.advanced(bySeconds: Int64(seconds))
+        (counter.windowUsed, counter.windowHeld) = (0, 0)
+    }
+}
+
+extension UsageSnapshot {
+    /// How many messages of the user's allowances a message of this request takes.
+    public var weight: Int {
+        parts.isEmpty ? 1 : parts.lazy.compactMap { $0.part.kind == .model ? $0.limit?.weight : nil }.first ?? 1
+    }
+
+    /// The allowances of the parts.
+    var partAllowances: [Allowance] { parts.flatMap { allowances(of: $0) } }
+
+    private func allowances(of part: PartUsage) -> [Allowance] {
+        part.allowances(weight: part.part.kind == .model ? 1 : weight, resetsAt: resetsAt)
+    }
+
+    /// Adds messages to the counts of each part.
+    mutating func addToParts(used messages: Int, held heldMessages: Int) {
+        let weight = weight
+        for index in parts.indices where parts[index].limit != nil {
+            let each = parts[index].part.kind == .model ? 1 : weight
+            parts[index].add(used: messages * each, held: heldMessages * each)
+        }
+    }
+
+    mutating func openParts() {
+        for index in parts.indices { parts[index].open(at: observedAt) }
+    }
+
+    /// The part as answers show it, after the period without numbers. Of a limit for the period and one for the window,
+    /// the fuller one is shown.
+    func shown(_ part: PartUsage) -> ShownAllowance {
+        let name: Allowance.Name = part.part.kind == .model ? .model : .member
+        guard !isPast, part.limit != nil else { return ShownAllowance(name: name, part: part.part) }
+        let allowances = allowances(of: part)
+        guard let first = allowances.first else {
+            return ShownAllowance(name: name, part: part.part, used: part.counter.used)
+        }
+        var shown = self.shown(allowances.dropFirst().reduce(first) { $1.isFuller(than: $0) ? $1 : $0 })
+        shown?.part = part.part
+        return shown ?? ShownAllowance(name: name, part: part.part)
+    }
+
+    /// The model to offer instead of the one with which `messages` were refused; nil if it has none, or if they would
+    /// be refused with it, too.
+    func fallback(of messages: Int) -> PartUsage.Fallback? {
+        guard let index = parts.firstIndex(where: { $0.fallback != nil }), let fallback = parts[index].fallback else {
+            return nil
+        }
+        var other = self
+        other.parts[index] = PartUsage(.model(fallback.model), limit: fallback.limit, counter: fallback.counter)
+        return other.refusal(of: messages) == nil ? fallback : nil
+    }
+}
+
+extension Answer {
+    /// The model to offer instead of the one that was refused; nil in other answers, and if it has no room either.
+    public var fallback: PartUsage.Fallback? {
+        guard case .blocked(let reason) = status, !snapshot.parts.isEmpty, reason.isAboutAllowance else { return nil }
+        return snapshot.fallback(of: requested)
+    }
+}
