@@ -94,7 +94,7 @@ public struct PartUsage: Sendable, Equatable {
     fileprivate mutating func add(used: Int, held: Int) {
         counter.used += used
         counter.held += held
-        guard counter.windowOpenedAt != nil else { return }
+        guard limit?.window != nil else { return }
         counter.windowUsed += used
         counter.windowHeld += held
     }
@@ -120,6 +120,9 @@ extension UsageSnapshot {
     private func allowances(of part: PartUsage) -> [Allowance] {
         part.allowances(weight: part.part.kind == .model ? 1 : weight, resetsAt: resetsAt)
     }
+
+    /// Whether nothing is left of a limit of the part.
+    public func isUsedUp(_ part: PartUsage) -> Bool { plan.isEnforced && allowances(of: part).contains(where: \.isUsedUp) }
 
     /// Adds messages to the counts of each part.
     mutating func addToParts(used messages: Int, held heldMessages: Int) {

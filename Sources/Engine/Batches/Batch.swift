@@ -21,6 +21,10 @@ struct Batch {
         var keys = 0
         /// Whether a request is `usage`, whose answer shows more than the counting statement returns.
         var hasUsage = false
+        /// Whether a request names parts. `messages` is without the models' weights then, before `charged(by:_:)`.
+        var hasParts = false
+        /// What the `consume` requests take of the parts' limits.
+        var charges: [PartCharge] = []
     }
 
     /// A request with a key.
@@ -84,32 +88,41 @@ struct Batch {
     /// - Parameters:
     ///   - snapshot: the user's snapshot before the first request, which becomes the one after the last.
     ///   - keyMessages: the messages that the key of a `commit` or a `release` held.
+    ///   - parts: the counters of the parts before the first request.
     func answer(
         _ group: UserRequests,
         from snapshot: inout UsageSnapshot,
         keyMessages: Int = 0,
+        parts: UserParts? = nil,
         into completions: inout [Completion]
     ) {
+        var parts = parts
         for index in group.range {
-            let outcome: Outcome =
-                switch requests[index].operation {
-                case .consume(let messages, _): .answer(snapshot.consume(messages, of: group.user))
-                case .check(let messages): .answer(snapshot.check(messages, of: group.user))
-                case .usage: .answer(snapshot.usage(of: group.user))
-                case .reserve(let messages, _, _): .answer(snapshot.reserve(messages, of: group.user))
-                case .commit(let messages, _):
-                    .answer(snapshot.commit(messages ?? keyMessages, ofHeld: keyMessages, of: group.user))
-                case .release: .answer(snapshot.release(keyMessages, of: group.user))
-                }
+            let operation = requests[index].operation
+            let outcome: Outcome = .answer(
+                operation.parts == nil
+                    ? snapshot.decide(operation, keyMessages, of: group.user)
+                    : snapshot.charging(operation.parts, &parts) {
+                        $0.decide(operation.withoutParts, keyMessages, of: group.user)
+                    }
+            )
             complete(index, outcome, into: &completions)
         }
     }
 
-    /// Whether none of a group's `consume` requests would be allowed, so that nothing has to be written to answer them.
-    func isDeniedThroughout(_ group: UserRequests, at snapshot: UsageSnapshot) -> Bool {
-        requests[group.range].allSatisfy {
-            if case .consume(let messages, _) = $0.operation { snapshot.refusal(of: messages) != nil } else { true }
+    /// Why each of a group's `consume` requests would be refused; nil if one of them would be allowed. Then nothing has
+    /// to be written to answer them.
+    func refusals(_ group: UserRequests, at snapshot: UsageSnapshot, _ parts: UserParts?) -> [DenialReason]? {
+        var (snapshot, parts) = (snapshot, parts)
+        var refusals: [DenialReason] = []
+        for request in requests[group.range] {
+            guard case .consume(let messages, _) = request.operation.withoutParts else { continue }
+            guard let refusal = snapshot.charging(request.operation.parts, &parts, { $0.refusal(of: messages) }) else {
+                return nil
+            }
+            refusals.append(refusal)
         }
+        return refusals
     }
 
     /// Adds the outcome of the request at `index`, unless it has expired.
@@ -168,6 +181,24 @@ struct Batch {
     }
 }
 
+extension UsageSnapshot {
+    /// Answers one request without parts.
+    ///
+    /// - Parameter keyMessages: the messages that the key of a `commit` or a `release` held.
+    @inline(__always)
+    fileprivate mutating func decide(_ operation: BatchedOperation, _ keyMessages: Int, of user: UserID) -> Answer {
+        switch operation {
+        case .consume(let messages, _): consume(messages, of: user)
+        case .check(let messages): check(messages, of: user)
+        case .usage: usage(of: user)
+        case .reserve(let messages, _, _): reserve(messages, of: user)
+        case .commit(let messages, _): commit(messages ?? keyMessages, ofHeld: keyMessages, of: user)
+        case .release: release(keyMessages, of: user)
+        case .inParts: preconditionFailure("parts are in no other parts")
+        }
+    }
+}
+
 extension Batch.UserRequests {
     fileprivate mutating func add(_ operation: BatchedOperation) {
         switch operation {
@@ -181,6 +212,9 @@ extension Batch.UserRequests {
         case .release(let key): add(.release, key)
         case .usage: hasUsage = true
         case .check: break
+        case .inParts(let operation, _):
+            hasParts = true
+            add(operation)
         }
     }
 
@@ -197,7 +231,7 @@ extension Batch.UserRequests {
 
     /// Whether only the slow path executes the group. It executes all keys of a user at once, and takes longer than the
     /// second batch of a user with two.
-    var needsSlowPath: Bool { keys > 1 }
+    var needsSlowPath: Bool { keys > 1 || hasParts && keys > 0 }
 
     /// Whether a request counts, holds or gives back messages.
     var changesUsage: Bool { consumes > 0 || keyed != nil }

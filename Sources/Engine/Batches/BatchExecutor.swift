@@ -62,7 +62,7 @@ struct BatchExecutor {
         var toRead: [Batch.UserRequests] = []
         var toDecide: [Batch.UserRequests] = []
         for group in pending.batch.groups {
-            switch path(of: group) {
+            switch path(of: group, in: pending.batch) {
             case .count: toCount.append(group)
             case .read: toRead.append(group)
             case .slow: toDecide.append(group)
@@ -95,9 +95,10 @@ struct BatchExecutor {
         if !next.isEmpty { executeAll(next) }
     }
 
-    private func path(of group: Batch.UserRequests) -> Path {
+    private func path(of group: Batch.UserRequests, in batch: Batch) -> Path {
         if group.needsSlowPath { return .slow }
         if !group.changesUsage { return .read }
+        if group.hasParts, users.hasExhaustedParts(of: group.user, in: batch.requests[group.range]) { return .read }
         if !users.isExhausted(group.user) || group.onlySettlesHolds { return .count }
         // The key may have been used while messages were left. The answer is that of its first use then.
         return group.keyed != nil ? .slow : .read

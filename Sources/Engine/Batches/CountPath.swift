@@ -25,15 +25,24 @@ final class CountPath {
     func count(_ part: BatchPart, _ users: inout UserCache) -> UnansweredUsers {
         users.planRevision = laneConnection.catalog.revision
         let cached = part.groups.map { users.entry(of: $0.user) }
-        guard cached.contains(where: { entry in entry.map { users.isOutdated($0) } ?? false }) else {
-            return count(part, cached: cached, &users)
-        }
-        var present: [Batch.UserRequests] = []
-        var outdated = UnansweredUsers()
+        let hasOutdated = cached.contains { entry in entry.map { users.isOutdated($0) } ?? false }
+        guard hasOutdated || part.groups.contains(where: \.hasParts) else { return count(part, cached: cached, &users) }
+        let requests = part.batch.requests
+        var present: [(group: Batch.UserRequests, entry: UserCache.Entry?)] = []
+        var left = UnansweredUsers()
         for (group, entry) in zip(part.groups, cached) {
-            if let entry, users.isOutdated(entry) { outdated.forNextPath.append(group) } else { present.append(group) }
+            if let entry, !users.isOutdated(entry) {
+                let plan = entry.entitlement.plan
+                present.append((group.hasParts ? group.charged(by: plan, requests) : group, entry))
+            } else if entry != nil || group.hasParts {
+                // The limits of parts follow from the user's plan, which is not known.
+                left.forNextPath.append(group)
+            } else {
+                present.append((group, nil))
+            }
         }
-        return present.isEmpty ? outdated : outdated + count(part.part(present), &users)
+        guard !present.isEmpty else { return left }
+        return left + count(part.part(present.map(\.group)), cached: present.map(\.entry), &users)
     }
 
     /// Answers users without keys whose rows the database has to derive first, and leaves those to the slow path whose
@@ -48,7 +57,12 @@ final class CountPath {
         derives: Bool = false,
         _ users: inout UserCache
     ) -> UnansweredUsers {
-        let statement = CountBatchStatement(part.groups, cached: cached, usual: usualPeriods(users))
+        let statement = CountBatchStatement(
+            part.groups,
+            cached: cached,
+            planRevision: users.planRevision,
+            usual: usualPeriods(users)
+        )
         let query = derives ? SlowPath.countDerived : statement.query
         let reply = sender.executeOnce(derives ? .slowPath : .count, in: part.bucket, part) {
             attempt throws(PostgresError) in
@@ -159,7 +173,8 @@ final class CountPath {
                     }
                 }
             }
-            uncounted = try batch.answer(groups, counted, entitlements, holds, into: &completions) {
+            let parts = try counted.parts(of: statement)
+            uncounted = try batch.answer(groups, counted, entitlements, holds, parts, into: &completions) {
                 users.learnExhaustion($0, $1)
                 messages += $2
             }
@@ -235,15 +250,16 @@ final class CountPath {
         // The groups are counted, so the answer after a failed read must not be "nothing was counted".
         readPath.readSnapshots(part.part(counted), afterEffect: true, &users) {
             group,
-            current,
-            _,
+            read,
             batch,
             _,
             completions in
             guard let (period, counted) = rows[group.user] else { return true }
             let key = keys[group.user]
-            var snapshot = current.snapshot(before: group, counted, in: period, key)
-            batch.answer(group, from: &snapshot, keyMessages: key?.messages ?? 0, into: &completions)
+            var snapshot = read.snapshot.snapshot(before: group, counted, in: period, key)
+            var parts = read.parts
+            parts?.takeBack(group.charges)
+            batch.answer(group, from: &snapshot, keyMessages: key?.messages ?? 0, parts: parts, into: &completions)
             return true
         }
         return uncounted

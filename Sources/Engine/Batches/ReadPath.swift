@@ -27,16 +27,14 @@ final class ReadPath {
 
     /// Answers the users who have nothing to count, and leaves users with an allowed message to the slow path.
     func read(_ part: BatchPart, _ users: inout UserCache) -> UnansweredUsers {
-        readSnapshots(part, afterEffect: false, &users) { group, snapshot, isStale, batch, users, completions in
-            guard batch.isDeniedThroughout(group, at: snapshot) else { return false }
+        readSnapshots(part, afterEffect: false, &users) { group, read, batch, users, completions in
+            guard let refusals = batch.refusals(group, at: read.snapshot, read.parts) else { return false }
             // The slow path writes the limit that denies the message into a stale row: otherwise the next message would
             // undo an operator's UPDATE of it, and a client that reads the table would show the previous limit.
-            guard group.consumes == 0 || !isStale else { return false }
-            var after = snapshot
-            batch.answer(group, from: &after, into: &completions)
-            for case .consume(let messages, _) in batch.requests[group.range].map(\.operation) {
-                snapshot.refusal(of: messages).map(metrics.addBlocked)
-            }
+            guard group.consumes == 0 || !read.isStale else { return false }
+            var after = read.snapshot
+            batch.answer(group, from: &after, parts: read.parts, into: &completions)
+            refusals.forEach(metrics.addBlocked)
             users.learn(group.user, after)
             return true
         }
@@ -44,11 +42,19 @@ final class ReadPath {
 
     // MARK: Snapshots
 
+    /// A user as the database has it now.
+    struct ReadUser {
+        var snapshot: UsageSnapshot
+        /// Whether a message, even a denied one, would write the user's row anew.
+        var isStale: Bool
+        /// The counters of the parts that the requests name; nil if they name none.
+        var parts: UserParts?
+    }
+
     /// Answers a user's requests from a snapshot, or returns false.
     typealias AnswerFromSnapshot = (
         _ group: Batch.UserRequests,
-        _ snapshot: UsageSnapshot,
-        _ isStale: Bool,
+        _ read: ReadUser,
         _ batch: Batch,
         _ users: inout UserCache,
         _ completions: inout [Completion]
@@ -169,24 +175,69 @@ final class ReadPath {
     ) -> UnansweredUsers {
         laneConnection.refreshCatalog(ifOlderThan: result.snapshots.planRevision)
         laneConnection.noteWords(result.wordsRevision)
-        let (groups, batch) = (part.groups, part.batch)
+        let groups = part.groups
         var completions: [Completion] = []
-        var unanswered = UnansweredUsers()
+        var read: [(group: Batch.UserRequests, user: ReadUser)] = []
+        read.reserveCapacity(groups.count)
         for row in result.rows {
             let group = groups[groups.startIndex + result.snapshots.index(row)]
             do throws(PostgresError) {
                 let snapshot = try result.snapshots.snapshot(row, laneConnection.catalog)
-                let isStale = try result.isStale(row)
-                let isAnswered = answer(group, snapshot, isStale, batch, &users, &completions)
-                if !isAnswered { unanswered.forNextPath.append(group) }
+                read.append((group, ReadUser(snapshot: snapshot, isStale: try result.isStale(row))))
             } catch {
                 invalidValues.record(error)
                 let error: EngineError = afterEffect ? .invalidValueAfterwards(error) : .invalidValue(error)
-                batch.fail(CollectionOfOne(group), error, into: &completions)
+                part.batch.fail(CollectionOfOne(group), error, into: &completions)
             }
+        }
+        if groups.contains(where: \.hasParts), !readParts(of: &read, part, afterEffect: afterEffect) {
+            delivery.deliver(consume completions)
+            return UnansweredUsers()
+        }
+        let batch = part.batch
+        var unanswered = UnansweredUsers()
+        for (group, user) in read where !answer(group, user, batch, &users, &completions) {
+            unanswered.forNextPath.append(group)
         }
         delivery.deliver(consume completions)
         return unanswered
+    }
+
+    /// Reads the counters of the parts that the requests name, and of the models to offer instead.
+    ///
+    /// - Returns: false if they cannot be read; the requests are answered then.
+    private func readParts(
+        of read: inout [(group: Batch.UserRequests, user: ReadUser)],
+        _ part: BatchPart,
+        afterEffect: Bool
+    ) -> Bool {
+        let batch = part.batch
+        let wanted = read.flatMap { group, user in
+            batch.requests[group.range].partIDs(user.snapshot.plan).map { id in
+                (user: group.user, key: PartKey(period: user.snapshot.period, id: id))
+            }
+        }
+        let reply = sender.readBatch(ReadPartsStatement.query, part, afterEffect: afterEffect) {
+            ReadPartsStatement.parameters(wanted, in: part.bucket)
+        }
+        do throws(PostgresError) {
+            switch reply {
+            case .value(let result):
+                let parts = try ReadPartsStatement.parts(result, of: wanted)
+                for index in read.indices where read[index].group.hasParts {
+                    let (user, period) = (read[index].group.user, read[index].user.snapshot.period)
+                    read[index].user.parts = UserParts(parts[user] ?? [:], in: period)
+                }
+                return true
+            case .allExpired: return false
+            case .effectLost: delivery.fail(part, .unknown)
+            case .rejected(let error): throw error
+            }
+        } catch {
+            invalidValues.record(error)
+            delivery.fail(part, afterEffect ? .unknown : isolation.errors.engineError(for: error))
+        }
+        return false
     }
 
     // MARK: Keys
@@ -275,11 +326,11 @@ final class ReadPath {
         let usages = Batch(part.batch.requests.filter { waiting[$0.returnAddress] != nil })
         let usagesPart = part.pending(usages)
         // The messages are counted already; the requests of this part count nothing.
-        readSnapshots(usagesPart, afterEffect: false, &users) { group, now, _, usages, _, completions in
+        readSnapshots(usagesPart, afterEffect: false, &users) { group, now, usages, _, completions in
             for index in group.range {
                 guard var answer = waiting[usages.requests[index].returnAddress] else { continue }
-                answer.snapshot.renewsAt = now.renewsAt
-                answer.snapshot.details = now.details
+                answer.snapshot.renewsAt = now.snapshot.renewsAt
+                answer.snapshot.details = now.snapshot.details
                 usages.complete(index, .answer(answer), into: &completions)
             }
             return true

@@ -134,6 +134,18 @@ struct SlowPath {
             return .rolledBack(.hasNewUsers(new))
         }
         var users = try userTransactions(statement, read, lockedUsers, groups, connection, deadline: deadline)
+        let wanted = zip(users, groups).flatMap { user, group in
+            user.partKeys(of: part.batch.requests[group.range]).map { (user: group.user, key: $0) }
+        }
+        if !wanted.isEmpty {
+            try connection.send(
+                prepared: ReadPartsStatement.query.name,
+                ReadPartsStatement.parameters(wanted, in: attempt.bucket)
+            )
+            guard let parts = try sender.awaitResult(connection, part, attempt.lateError) else { return .allExpired }
+            let stored = try ReadPartsStatement.parts(parts, of: wanted)
+            for index in users.indices { users[index].parts = stored[users[index].user] ?? [:] }
+        }
         var results: [SlowPathResult] = []
         results.reserveCapacity(users.count)
         let requests = part.batch.requests
@@ -229,6 +241,6 @@ struct SlowPath {
 }
 
 extension Batch.UserRequests {
-    /// Whether the requests count messages without a key; some may also read.
-    fileprivate var onlyCounts: Bool { consumes > 0 && keyed == nil }
+    /// Whether the requests count messages without a key and without parts; some may also read.
+    fileprivate var onlyCounts: Bool { consumes > 0 && keyed == nil && !hasParts }
 }

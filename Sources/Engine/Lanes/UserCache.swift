@@ -6,6 +6,11 @@ import Usage
 /// Entries are hints: the row decides. A statement that finds no usable row there leaves the user to the slow path, and
 /// one that finds another entitlement returns it, so a wrong or missing entry costs time but never a wrong answer.
 struct UserCache {
+    private struct UserPart: Hashable {
+        let user: UserID
+        let part: MessagePart
+    }
+
     struct Entry {
         var entitlement: Entitlement
         /// The version of the entitlement in the row; nil if it was read without one.
@@ -31,6 +36,8 @@ struct UserCache {
     private var older: [UserID: Entry] = [:]
     /// The users who had nothing left when last seen. Reading them before counting saves a write that would fail.
     private var exhausted: Set<UserID> = []
+    /// The parts of users that had nothing left when last seen.
+    private var exhaustedParts: Set<UserPart> = []
     private let generationCapacity: Int
 
     /// The most users in the caches of all lanes together, about 250 bytes each.
@@ -63,6 +70,15 @@ struct UserCache {
         !exhausted.isEmpty && exhausted.contains(user)
     }
 
+    func hasExhaustedParts(of user: UserID, in requests: ArraySlice<BatchedRequest>) -> Bool {
+        guard !exhaustedParts.isEmpty else { return false }
+        return requests.contains { request in
+            request.operation.parts.map {
+                $0.all.contains { exhaustedParts.contains(UserPart(user: user, part: $0)) }
+            } ?? false
+        }
+    }
+
     /// Forgets who is exhausted on a new day, on which an exhausted user may have an allowance again.
     ///
     /// - Parameter now: the present time by the database's clock.
@@ -72,6 +88,7 @@ struct UserCache {
         guard date != today else { return }
         today = date
         exhausted.removeAll(keepingCapacity: true)
+        exhaustedParts.removeAll(keepingCapacity: true)
     }
 
     mutating func learn(_ user: UserID, _ entitlement: Entitlement, version: Int64) {
@@ -91,6 +108,17 @@ struct UserCache {
     }
 
     mutating func learnExhaustion(_ user: UserID, _ snapshot: UsageSnapshot) {
+        guard snapshot.parts.isEmpty else {
+            var withoutParts = snapshot
+            withoutParts.parts = []
+            learnExhaustion(user, withoutParts)
+            for usage in snapshot.parts {
+                let part = UserPart(user: user, part: usage.part)
+                if exhaustedParts.count >= generationCapacity { exhaustedParts.removeAll(keepingCapacity: true) }
+                if snapshot.isUsedUp(usage) { exhaustedParts.insert(part) } else { exhaustedParts.remove(part) }
+            }
+            return
+        }
         if snapshot.refusal(of: 1) != nil {
             if exhausted.count >= generationCapacity { exhausted.removeAll(keepingCapacity: true) }
             exhausted.insert(user)

@@ -25,6 +25,8 @@ public enum Outcome: Sendable, Equatable {
     case answer(Answer)
     /// Billing periods of one user, or of the users with the most messages.
     case periodUsages([PeriodUsage])
+    /// What a user has of each limit for a model or a member, in a billing period.
+    case allowances(BillingPeriod, [ReportedAllowance])
     /// The request was executed; there is nothing to return.
     case done
     case report(PeriodReport)
@@ -134,7 +136,7 @@ public struct EngineError: Error, Sendable, Equatable {
     }()
     static let keyConflict = EngineError(
         .conflict,
-        "this key was used with another verb or number of messages; use a new key for a new message"
+        "this key was used with another verb, number of messages, model or member; use a new key for a new message"
     )
     static let keyReleased = EngineError(
         .conflict,

@@ -21,12 +21,19 @@ public enum BatchedOperation: Sendable, Equatable {
     case check(Int)
     /// Read the current usage.
     case usage
+    /// A `consume`, `reserve`, `check` or `usage` whose messages belong to parts that the plan may limit. It is boxed,
+    /// because otherwise every request would have its size.
+    indirect case inParts(BatchedOperation, MessageParts)
+
+    var parts: MessageParts? { if case .inParts(_, let parts) = self { parts } else { nil } }
+    var withoutParts: BatchedOperation { if case .inParts(let operation, _) = self { operation } else { self } }
 
     var key: MessageKey? {
         switch self {
         case .consume(_, let key): key
         case .reserve(_, let key, _), .commit(_, let key), .release(let key): key
         case .check, .usage: nil
+        case .inParts(let operation, _): operation.key
         }
     }
 
@@ -37,6 +44,7 @@ public enum BatchedOperation: Sendable, Equatable {
         switch self {
         case .consume, .reserve: true
         case .commit, .release, .check, .usage: false
+        case .inParts(let operation, _): operation.countsOrHolds
         }
     }
 }
@@ -44,7 +52,9 @@ public enum BatchedOperation: Sendable, Equatable {
 /// An operation that is executed alone, between two batches of the user's lane.
 public enum UnbatchedOperation: Sendable, Equatable {
     /// Read the usage of one billing period, past or current.
-    case usageInPeriod(BillingPeriod)
+    case usageInPeriod(BillingPeriod, parts: MessageParts? = nil)
+    /// Read the allowances of all models and members in a billing period; nil means the current one.
+    case allowances(BillingPeriod?)
     /// Read this many billing periods, newest first.
     case history(Int)
     /// Make an operator's change. The audit log names the author; nil means the service's role.
@@ -56,10 +66,10 @@ public enum OperatorChange: Sendable, Equatable {
     case setPlan(PlanChange)
     /// Raise the limit of the current period by this many messages, once per key.
     case grant(Int, key: MessageKey, reason: String?)
-    /// Set the count of a period to 0; nil means the current period.
-    case resetUsage(BillingPeriod?)
-    /// End the open window, if there is one; the period's count stays.
-    case closeWindow
+    /// Set the count of a period to 0; nil means the current period. With parts, only their counts are reset.
+    case resetUsage(BillingPeriod?, parts: MessageParts? = nil)
+    /// End the open window, if there is one; the period's count stays. With parts, only their windows end.
+    case closeWindow(parts: MessageParts? = nil)
     /// Delete all data of the user.
     case forget
 }
@@ -91,7 +101,10 @@ extension EngineOperation {
     public static func release(_ key: MessageKey) -> Self { .batched(.release(key)) }
     public static func check(_ messages: Int) -> Self { .batched(.check(messages)) }
     public static var usage: Self { .batched(.usage) }
-    public static func usageInPeriod(_ period: BillingPeriod) -> Self { .unbatched(.usageInPeriod(period)) }
+    public static func usageInPeriod(_ period: BillingPeriod, parts: MessageParts? = nil) -> Self {
+        .unbatched(.usageInPeriod(period, parts: parts))
+    }
+    public static func allowances(_ period: BillingPeriod?) -> Self { .unbatched(.allowances(period)) }
     public static func history(_ periods: Int) -> Self { .unbatched(.history(periods)) }
     public static func change(_ change: OperatorChange, by author: ChangeAuthor? = nil) -> Self {
         .unbatched(.change(change, by: author))
@@ -100,9 +113,18 @@ extension EngineOperation {
     public static func grant(_ messages: Int, key: MessageKey, reason: String?) -> Self {
         .change(.grant(messages, key: key, reason: reason))
     }
-    public static func resetUsage(_ period: BillingPeriod?) -> Self { .change(.resetUsage(period)) }
-    public static var closeWindow: Self { .change(.closeWindow) }
+    public static func resetUsage(_ period: BillingPeriod?, parts: MessageParts? = nil) -> Self {
+        .change(.resetUsage(period, parts: parts))
+    }
+    public static func closeWindow(parts: MessageParts? = nil) -> Self { .change(.closeWindow(parts: parts)) }
+    public static var closeWindow: Self { closeWindow() }
     public static var forget: Self { .change(.forget) }
+
+    /// The operation for messages that belong to parts; nil means none.
+    public func inParts(_ parts: MessageParts?) -> Self {
+        guard let parts, case .batched(let operation) = self else { return self }
+        return .batched(.inParts(operation, parts))
+    }
 }
 
 /// A request on its way to its lane.

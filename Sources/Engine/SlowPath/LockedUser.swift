@@ -49,7 +49,7 @@ struct UsedKey: Equatable {
 
     var verb: Verb
     var status: Status
-    /// The messages of the first request.
+    /// The user's messages that the first request took: its own times the model's weight.
     var messages: Int
     /// The allowances in the first answer, which a repetition gets again.
     var first: Allowances
@@ -62,6 +62,11 @@ struct UsedKey: Equatable {
     var period: BillingPeriod
     /// When the window opened in which the messages were counted or held; nil if the plan had none.
     var windowOpenedAt: Instant?
+    /// The parts of the messages; nil if the request named none.
+    var parts: KeyParts?
+
+    /// How many of the user's messages each message of the request took.
+    var weight: Int { parts?.weight ?? 1 }
 
     /// The messages that are counted while the status is `counted`.
     var countedMessages: Int { commit?.messages ?? messages }

@@ -131,8 +131,9 @@ private struct ReceiptFields {
         _ snapshot: UsageSnapshot?,
         _ plan: (String) -> Plan?
     ) throws(Unreadable) -> UsageSnapshot {
-        UsageSnapshot(
-            plan: try required(plan(required(optional("plan", snapshot?.plan.name)))),
+        let plan = try required(plan(required(optional("plan", snapshot?.plan.name))))
+        var decoded = UsageSnapshot(
+            plan: plan,
             state: try required(optional("state", snapshot?.state)),
             period: BillingPeriod(storedLabel: try required(optional("period", snapshot?.period.label))),
             used: try required(optional("used", snapshot?.used)),
@@ -149,6 +150,47 @@ private struct ReceiptFields {
             renews: try optional("renews", snapshot?.renews),
             observedAt: try required(optional("observed_at", snapshot?.observedAt))
         )
+        for kind in PlanLimit.Kind.allCases {
+            guard let part = try code(snapshot?.parts.first { $0.part.kind == kind }, of: kind, plan) else { continue }
+            decoded.parts.append(part)
+        }
+        return decoded
+    }
+
+    private mutating func code(
+        _ usage: PartUsage?,
+        of kind: PlanLimit.Kind,
+        _ plan: Plan
+    ) throws(Unreadable) -> PartUsage? {
+        guard let name = try optional(kind.rawValue, usage?.part.name) else { return nil }
+        let named: MessagePart? =
+            switch kind {
+            case .model: ModelName(name).map { .model($0) }
+            case .member: UserID(name).map { .member($0) }
+            }
+        let part = try required(named)
+        let counter = try code(usage?.counter, "\(kind)")
+        var fallback: PartUsage.Fallback?
+        if let model = try optional("fallback", usage?.fallback?.model.text) {
+            let name = try required(ModelName(model))
+            fallback = PartUsage.Fallback(
+                model: name,
+                limit: plan.limit(of: .model(name)),
+                counter: try code(usage?.fallback?.counter, "fallback")
+            )
+        }
+        return PartUsage(part, limit: plan.limit(of: part), counter: counter, fallback: fallback)
+    }
+
+    private mutating func code(_ counter: PartCounter?, _ prefix: String) throws(Unreadable) -> PartCounter {
+        var decoded = PartCounter()
+        decoded.used = try optional("\(prefix)_used", counter?.used) ?? 0
+        decoded.held = try optional("\(prefix)_held", counter?.held) ?? 0
+        decoded.windowUsed = try optional("\(prefix)_window_used", counter?.windowUsed) ?? 0
+        decoded.windowHeld = try optional("\(prefix)_window_held", counter?.windowHeld) ?? 0
+        decoded.windowOpenedAt = try optional("\(prefix)_window_opened_at", counter?.windowOpenedAt)
+        decoded.windowEndsAt = try optional("\(prefix)_window_ends_at", counter?.windowEndsAt)
+        return decoded
     }
 
     private mutating func code(_ window: UsageWindow?) throws(Unreadable) -> UsageWindow? {

@@ -18,6 +18,8 @@ struct UserTransaction {
     /// The used keys to update.
     private(set) var changedKeys: Set<MessageKey> = []
     private(set) var pastUsage: [BillingPeriod: PastUsage]
+    /// The counters of the parts that the requests and their keys name (`partKeys`).
+    var parts: [PartKey: StoredPart] = [:]
     /// The messages that were counted in the open period and given back.
     private(set) var released = 0
     /// An instant that is not later than the end of the first hold. After that hold was settled, it may be too early.
@@ -53,30 +55,44 @@ struct UserTransaction {
     private var hasUsageRow: Bool { locked.hasUsageRow || countsOrHolds }
 
     mutating func decide(_ operation: BatchedOperation) -> SlowPathResult {
-        switch operation {
-        case .consume(let messages, let key): countOrHold(messages, key, holdSeconds: nil)
-        case .reserve(let messages, let key, let seconds): countOrHold(messages, key, holdSeconds: seconds)
-        case .commit(let messages, let key): commit(messages, key)
-        case .release(let key): release(key)
-        case .check(let messages): SlowPathResult(snapshot.check(messages, of: user))
-        case .usage: SlowPathResult(snapshot.usage(of: user))
+        let (user, parts) = (user, operation.parts)
+        switch operation.withoutParts {
+        case .consume(let messages, let key): return countOrHold(messages, key, parts, holdSeconds: nil)
+        case .reserve(let messages, let key, let seconds):
+            return countOrHold(messages, key, parts, holdSeconds: seconds)
+        case .commit(let messages, let key): return commit(messages, key)
+        case .release(let key): return release(key)
+        case .check(let messages): return SlowPathResult(charging(parts) { $0.check(messages, of: user) })
+        case .usage: return SlowPathResult(charging(parts) { $0.usage(of: user) })
+        case .inParts: preconditionFailure("parts are in no other parts")
         }
     }
 
     // MARK: CONSUME and RESERVE
 
-    private mutating func countOrHold(_ messages: Int, _ key: MessageKey?, holdSeconds: Int?) -> SlowPathResult {
+    private mutating func countOrHold(
+        _ messages: Int,
+        _ key: MessageKey?,
+        _ parts: MessageParts?,
+        holdSeconds: Int?
+    ) -> SlowPathResult {
         let verb: UsedKey.Verb = holdSeconds == nil ? .consume : .reserve
-        if let key, let used = keys[key] { return repetition(of: used, verb, messages) }
-        let answer = verb == .consume ? snapshot.consume(messages, of: user) : snapshot.reserve(messages, of: user)
+        if let key, let used = keys[key] { return repetition(of: used, verb, messages, parts) }
+        let user = user
+        var counters = openParts(parts)
+        let answer = snapshot.charging(parts, &counters) {
+            verb == .consume ? $0.consume(messages, of: user) : $0.reserve(messages, of: user)
+        }
         if case .blocked = answer.status { return SlowPathResult(answer) }
         isChanged = true
         countsOrHolds = true
+        let messages = messages * answer.snapshot.weight
         let expiresAt = holdSeconds.map { now.advanced(bySeconds: Int64($0)) }
         if let expiresAt {
             held += messages
             holdsEndAt = min(holdsEndAt ?? expiresAt, expiresAt)
         }
+        keep(counters, holdsEndAt: expiresAt)
         if let key {
             newKeys.insert(key)
             keys[key] = UsedKey(
@@ -88,31 +104,43 @@ struct UserTransaction {
                 expiresAt: expiresAt,
                 generation: locked.generation,
                 period: snapshot.period,
-                windowOpenedAt: snapshot.window?.openedAt
+                windowOpenedAt: snapshot.window?.openedAt,
+                parts: KeyParts(answer.snapshot) { self.parts[PartKey(period: snapshot.period, id: $0)]?.generation }
             )
         }
         return SlowPathResult(answer, messagesCounted: verb == .consume ? messages : 0)
     }
 
     /// The answer to a key that was used before. It is the first answer only while the messages are counted or held.
-    private func repetition(of key: UsedKey, _ verb: UsedKey.Verb, _ messages: Int) -> SlowPathResult {
+    private func repetition(
+        of key: UsedKey,
+        _ verb: UsedKey.Verb,
+        _ messages: Int,
+        _ parts: MessageParts?
+    ) -> SlowPathResult {
         if key.status == .released { return SlowPathResult(.keyReleased) }
-        guard key.verb == verb, key.messages == messages else { return SlowPathResult(.keyConflict) }
+        guard key.verb == verb, key.messages == messages * key.weight, key.parts?.named == parts else {
+            return SlowPathResult(.keyConflict)
+        }
         guard !key.isExpired(at: now) else { return SlowPathResult(.holdExpired) }
-        var answer = answer(of: key, key.first, as: verb == .consume ? .allowed : .held, isRepeated: true)
+        var answer = answer(of: key, key.first, \.first, as: verb == .consume ? .allowed : .held)
         // Whether the message was beyond an unenforced limit follows from the numbers after the first request.
         answer.isShadow = answer.snapshot.isBeyondUnenforcedLimit
         return SlowPathResult(answer)
     }
 
     /// The answer that a key got: it is about the key's period, with the numbers of that time.
+    ///
+    /// - Parameter numbers: the parts' numbers in an answer that is repeated; nil for an answer that is not.
     private func answer(
         of key: UsedKey,
         _ allowances: Allowances,
-        as status: Answer.Status,
-        isRepeated: Bool
+        _ numbers: KeyPath<KeyPart, KeyPart.Numbers?>?,
+        as status: Answer.Status
     ) -> Answer {
+        let isRepeated = numbers != nil
         var shown = snapshot
+        shown.parts = presentParts(key.parts?.named)
         if key.period != snapshot.period {
             // The first answer was about an earlier period, or another plan.
             let past = pastUsage[key.period]
@@ -146,6 +174,14 @@ struct UserTransaction {
             if shown.window != window { shown.window = window }
             (shown.windowUsed, shown.windowHeld) = (allowances[.window]?.used ?? 0, allowances[.window]?.held ?? 0)
         }
+        if let numbers {
+            shown.parts = shown.parts.map { present in
+                guard let part = key.parts?[present.part.kind] else { return present }
+                let openedAt = present.counter.windowOpenedAt?.microsecondsSince1970
+                let isOpen = part.window != nil && part.window == openedAt
+                return PartUsage(part[keyPath: numbers] ?? KeyPart.Numbers(), present, isOpen: isOpen)
+            }
+        }
         return Answer(user: user, status: status, snapshot: shown, isRepeated: isRepeated)
     }
 
@@ -158,19 +194,22 @@ struct UserTransaction {
         switch key.status {
         case .released: return SlowPathResult(.keyReleased)
         case .counted:
-            guard messages ?? key.messages == key.countedMessages else { return SlowPathResult(.keyConflict) }
-            let allowances = key.commit?.allowances ?? key.first
-            return SlowPathResult(answer(of: key, allowances, as: .allowed, isRepeated: true))
+            guard messages.map({ $0 * key.weight }) ?? key.messages == key.countedMessages else {
+                return SlowPathResult(.keyConflict)
+            }
+            guard let commit = key.commit else { return SlowPathResult(answer(of: key, key.first, \.first, as: .allowed)) }
+            return SlowPathResult(answer(of: key, commit.allowances, \.commit, as: .allowed))
         case .held: break
         }
         guard !key.isExpired(at: now) else { return SlowPathResult(.holdExpired) }
-        let messages = messages ?? key.messages
+        let messages = messages.map { $0 * key.weight } ?? key.messages
         guard messages <= key.messages else { return SlowPathResult(.commitTooLarge) }
         guard key.period == snapshot.period, hasUsageRow else { return commitInPastPeriod(messages, name, key) }
         snapshot.used += messages
         held = max(held - key.messages, 0)
         isChanged = true
         changeWindow(of: key, used: messages, held: -key.messages)
+        changeParts(of: key, used: messages, held: -key.messages)
         return committed(messages, name, key, snapshot.allowances, generation: locked.generation)
     }
 
@@ -184,6 +223,7 @@ struct UserTransaction {
         past.isChanged = true
         pastUsage[key.period] = past
         changeWindow(of: key, used: messages, held: -key.messages)
+        changeParts(of: key, used: messages, held: -key.messages)
         let allowances = Allowances(
             period: Allowance(used: past.used, held: past.heldInRow, limit: past.limit),
             snapshot.allowances[.window]
@@ -202,11 +242,13 @@ struct UserTransaction {
         key.status = .counted
         key.commit = UsedKey.Commit(messages: messages, allowances: allowances)
         key.generation = generation
+        let numbers = presentParts(key.parts?.named).map { ($0.part.kind, $0.numbers) }
+        for (id, _) in key.parts?.counted ?? [] {
+            key.parts?[id.kind]?.generation = parts[PartKey(period: key.period, id: id)]?.generation
+        }
+        for (kind, numbers) in numbers { key.parts?[kind]?.commit = numbers }
         update(name, key)
-        return SlowPathResult(
-            answer(of: key, allowances, as: .allowed, isRepeated: false),
-            messagesCounted: messages
-        )
+        return SlowPathResult(answer(of: key, allowances, nil, as: .allowed), messagesCounted: messages)
     }
 
     /// Changes the window in which a key was counted or held, if it is still open.
@@ -227,34 +269,47 @@ struct UserTransaction {
     private mutating func release(_ name: MessageKey) -> SlowPathResult {
         guard var key = keys[name] else { return SlowPathResult(.noSuchKey) }
         let status = key.status
-        guard status != .released else { return released(0, isRepeated: true) }
+        guard status != .released else { return released(0, of: key, isRepeated: true) }
         let isExpired = key.isExpired(at: now)
         key.status = .released
         update(name, key)
         // The hold has expired, so there is nothing to give back.
-        guard !isExpired else { return released(0) }
+        guard !isExpired else { return released(0, of: key) }
         guard key.period == snapshot.period else {
             // This comes first, because the answer has the window after it.
             let messages = releaseInPastPeriod(key, wasHeld: status == .held)
-            return released(messages)
+            return released(messages, of: key)
         }
         if status == .held {
             held = max(held - key.messages, 0)
             isChanged = isChanged || hasUsageRow
             changeWindow(of: key, used: 0, held: -key.messages)
-            return released(key.messages)
+            changeParts(of: key, used: 0, held: -key.messages)
+            return released(key.messages, of: key)
         }
         // With another generation, the count was reset since, and does not include the messages.
-        guard hasUsageRow, key.generation == locked.generation else { return released(0) }
+        guard hasUsageRow, key.generation == locked.generation else { return released(0, of: key) }
         snapshot.used = max(snapshot.used - key.countedMessages, 0)
         released += key.countedMessages
         isChanged = true
         changeWindow(of: key, used: -key.countedMessages, held: 0)
-        return released(key.countedMessages)
+        changeParts(of: key, used: -key.countedMessages, held: 0)
+        return released(key.countedMessages, of: key)
     }
 
-    private func released(_ messages: Int, isRepeated: Bool = false) -> SlowPathResult {
-        SlowPathResult(Answer(user: user, status: .ok, snapshot: snapshot, released: messages, isRepeated: isRepeated))
+    /// - Parameter messages: those of the user. The answer says how many of the request's they are.
+    private func released(_ messages: Int, of key: UsedKey, isRepeated: Bool = false) -> SlowPathResult {
+        var shown = snapshot
+        shown.parts = presentParts(key.parts?.named)
+        return SlowPathResult(
+            Answer(
+                user: user,
+                status: .ok,
+                snapshot: shown,
+                released: messages / key.weight,
+                isRepeated: isRepeated
+            )
+        )
     }
 
     /// - Returns: the number of messages that were given back.
@@ -272,6 +327,88 @@ struct UserTransaction {
         past.isChanged = true
         pastUsage[key.period] = past
         changeWindow(of: key, used: wasHeld ? 0 : -key.countedMessages, held: wasHeld ? -key.messages : 0)
+        changeParts(of: key, used: wasHeld ? 0 : -key.countedMessages, held: wasHeld ? -key.messages : 0)
         return wasHeld ? key.messages : key.countedMessages
+    }
+}
+
+/// The parts of the messages.
+extension UserTransaction {
+    /// The rows that decide the requests: of the limits that they name, and of those of their keys. A window is in the
+    /// open period's row.
+    func partKeys(of requests: ArraySlice<BatchedRequest>) -> Set<PartKey> {
+        let period = snapshot.period
+        var wanted = Set(requests.partIDs(snapshot.plan).map { PartKey(period: period, id: $0) })
+        for key in keys.values {
+            guard let parts = key.parts else { continue }
+            if let named = parts.named {
+                wanted.formUnion(PartID.all(of: named, snapshot.plan).map { PartKey(period: period, id: $0) })
+            }
+            for (id, _) in parts.counted {
+                wanted.formUnion([PartKey(period: key.period, id: id), PartKey(period: period, id: id)])
+            }
+        }
+        return wanted
+    }
+
+    private func openParts(_ named: MessageParts?) -> UserParts? {
+        named == nil ? nil : UserParts(parts, in: snapshot.period)
+    }
+
+    /// Decides a request that changes nothing.
+    private func charging<Decision>(
+        _ named: MessageParts?,
+        _ decide: (inout UsageSnapshot) -> Decision
+    ) -> Decision {
+        var (snapshot, counters) = (snapshot, openParts(named))
+        return snapshot.charging(named, &counters, decide)
+    }
+
+    /// The parts as they are after the requests that were decided so far.
+    private func presentParts(_ named: MessageParts?) -> [PartUsage] { charging(named) { $0.parts } }
+
+    /// Keeps what became of the counters while messages were counted, or held until an instant.
+    private mutating func keep(_ counters: UserParts?, holdsEndAt: Instant?) {
+        for (id, counter) in counters?.counters ?? [:] {
+            let key = PartKey(period: snapshot.period, id: id)
+            guard var part = parts[key], part.counter != counter else { continue }
+            part.counter = counter
+            if let holdsEndAt { part.holdsEndAt = min(part.holdsEndAt ?? holdsEndAt, holdsEndAt) }
+            part.isChanged = true
+            parts[key] = part
+        }
+    }
+
+    /// Changes the counters in which a key was counted or held. Messages of a counter that was reset since are not in
+    /// it any more, and a window of another instant is another one.
+    ///
+    /// - Parameters:
+    ///   - used: messages of the user to add; what was counted is given back if it is negative.
+    ///   - held: messages of the user to add.
+    private mutating func changeParts(of key: UsedKey, used: Int, held: Int) {
+        guard let keyParts = key.parts else { return }
+        for (id, part) in keyParts.counted {
+            let (used, held) = (keyParts.messages(used, of: id.kind), keyParts.messages(held, of: id.kind))
+            change(PartKey(period: key.period, id: id)) { stored in
+                guard used >= 0 || stored.generation == part.generation else { return }
+                stored.counter.used = max(stored.counter.used + used, 0)
+                stored.counter.held = max(stored.counter.held + held, 0)
+            }
+            change(PartKey(period: snapshot.period, id: id)) { stored in
+                guard let openedAt = part.window, stored.counter.windowOpenedAt?.microsecondsSince1970 == openedAt else {
+                    return
+                }
+                stored.counter.windowUsed = max(stored.counter.windowUsed + used, 0)
+                stored.counter.windowHeld = max(stored.counter.windowHeld + held, 0)
+            }
+        }
+    }
+
+    private mutating func change(_ key: PartKey, _ change: (inout StoredPart) -> Void) {
+        guard var part = parts[key] else { return }
+        change(&part)
+        guard part != parts[key] else { return }
+        part.isChanged = true
+        parts[key] = part
     }
 }

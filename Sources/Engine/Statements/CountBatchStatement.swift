@@ -5,28 +5,35 @@ import Usage
 /// `headroom.count_batch` documents parameters and result.
 struct CountBatchStatement {
     static let plain = PreparedQuery(name: "count_batch", sql: EmbeddedSQL.countBatch)
-    /// The statement for batches in which a request has a key.
+    /// The statement for batches in which a request has a key or names parts.
     static let keyed = PreparedQuery(name: "count_keyed_batch", sql: EmbeddedSQL.countKeyedBatch)
 
     let groups: ArraySlice<Batch.UserRequests>
     /// The cache's entry of each group's user; nil if the user is not cached.
     let cached: [UserCache.Entry?]
     let periods: PeriodOrdinals
-    let hasKeys: Bool
+    let isPlain: Bool
+    /// The revision of the plans by which the messages of users with parts are charged.
+    private let planRevision: Int32
+    /// What the groups take of limits of parts, in their order, and the index of each one's group.
+    let charges: [(group: Int, charge: PartCharge)]
 
     /// - Parameter usual: the periods in which the row of an uncached user is looked for.
     init(
         _ groups: ArraySlice<Batch.UserRequests>,
         cached: [UserCache.Entry?],
+        planRevision: Int32,
         usual: @autoclosure () -> [BillingPeriod]
     ) {
         self.groups = groups
         self.cached = cached
+        self.planRevision = planRevision
         periods = PeriodOrdinals(cached, usual: usual())
-        hasKeys = groups.contains { $0.keyed != nil }
+        isPlain = !groups.contains { $0.keyed != nil || !$0.charges.isEmpty }
+        charges = isPlain ? [] : groups.enumerated().flatMap { index, group in group.charges.map { (index, $0) } }
     }
 
-    var query: PreparedQuery { hasKeys ? CountBatchStatement.keyed : CountBatchStatement.plain }
+    var query: PreparedQuery { isPlain ? CountBatchStatement.plain : CountBatchStatement.keyed }
 
     func parameters(in bucket: Bucket, _ bucketsRevision: Int32, lane: ReceiptID, number: Int64) -> Parameters {
         // These are locals, because a closure that captures self copies all of it.
@@ -43,9 +50,31 @@ struct CountBatchStatement {
         parameters.appendInt32s(count: groups.count) { periods.ordinals[$0] }
         parameters.appendInt64s(count: groups.count) { Int64(groups[first + $0].messages) }
         parameters.appendInt64s(count: groups.count) { cached[$0]?.version ?? .min }
-        if hasKeys { appendKeys(to: &parameters) }
+        if !isPlain {
+            appendKeys(to: &parameters)
+            appendParts(to: &parameters)
+        }
         parameters.append(int32: bucketsRevision)
         return parameters
+    }
+
+    private func appendParts(to parameters: inout Parameters) {
+        let (groups, first, cached, charges) = (groups, groups.startIndex, cached, charges)
+        parameters.append(int32: planRevision)
+        parameters.appendTexts(count: charges.isEmpty ? 0 : groups.count) {
+            groups[first + $0].charges.isEmpty ? nil : cached[$0]?.entitlement.plan.name
+        }
+        parameters.appendInt32s(count: charges.count) { Int32(charges[$0].group + 1) }
+        parameters.appendTexts(count: charges.count) { charges[$0].charge.id.kind.rawValue }
+        parameters.appendTexts(count: charges.count) { charges[$0].charge.id.name }
+        parameters.appendInt64s(count: charges.count) { Int64(charges[$0].charge.messages) }
+        parameters.appendNullableInt32s(count: charges.count) { charges[$0].charge.limit.allowance.map { Int32($0) } }
+        parameters.appendNullableInt32s(count: charges.count) {
+            (charges[$0].charge.limit.window?.messages).map { Int32($0) }
+        }
+        parameters.appendNullableInt32s(count: charges.count) {
+            (charges[$0].charge.limit.window?.seconds).map { Int32($0) }
+        }
     }
 
     private func appendKeys(to parameters: inout Parameters) {
@@ -61,7 +90,7 @@ struct CountBatchStatement {
     /// who hold messages.
     struct Result {
         private let result: QueryResult
-        private let counts, usageRows: Int
+        private let counts, usageRows, countedParts: Int
         /// The database's clock; 1970 if headroom.now() returns null, in which case nothing is counted.
         let observedAt: Instant
         /// The revision of the words; nil if it cannot be read.
@@ -76,6 +105,7 @@ struct CountBatchStatement {
             self.result = result
             counts = try result.column("counts")
             usageRows = try result.column("usage_rows")
+            countedParts = try result.column("parts")
             let clock = try result.column("observed_at")
             observedAt = Instant(microsecondsSince1970: result.isNull(0, clock) ? 0 : try result.timestamp(0, clock))
             wordsRevision = result.wordsRevision
@@ -99,7 +129,28 @@ struct CountBatchStatement {
             guard let rows = try result.records(0, usageRows, UserRows.columns) else { return nil }
             return try UserRows(rows)
         }
+
+        /// The counters of the parts before the batch, by the index of the group.
+        func parts(of statement: CountBatchStatement) throws(PostgresError) -> [Int: UserParts] {
+            guard let rows = try result.records(0, countedParts, CountBatchStatement.partColumns) else { return [:] }
+            var counters: [Int: [PartID: PartCounter]] = [:]
+            for (ordinal, counter) in try rows.rows({ row throws(PostgresError) in
+                (try row.int32("ordinal"), try PartCounter(row))
+            }) {
+                guard statement.charges.indices.contains(ordinal - 1) else {
+                    throw PostgresError.replacedFunction("headroom.count_keyed_batch returned a part that was not sent")
+                }
+                let (group, charge) = statement.charges[ordinal - 1]
+                counters[group, default: [:]][charge.id] = counter.before(charge)
+            }
+            return counters.mapValues { UserParts($0, knowsFallbacks: false) }
+        }
     }
+
+    /// The attributes of `headroom.counted_part`.
+    private static let partColumns: [StaticString] = [
+        "ordinal", "used", "held", "window_opened_at", "window_ends_at", "window_used", "window_held",
+    ]
 
     /// A user's holds after a batch.
     struct Holds {
@@ -239,6 +290,7 @@ extension Batch {
     /// - Parameters:
     ///   - entitlements: the entitlement of each group; nil if it is unknown.
     ///   - holds: the holds of a group's user, if there are any, by the group's index.
+    ///   - parts: the counters of the parts before the batch, by the group's index.
     ///   - learn: called with a group's user, the snapshot after its last request, and the counted messages.
     /// - Throws: as `CountBatchStatement.Result.forEachCount`, before any request is answered.
     func answer(
@@ -246,6 +298,7 @@ extension Batch {
         _ counted: CountBatchStatement.Result,
         _ entitlements: [Entitlement?],
         _ holds: [Int: CountBatchStatement.Holds],
+        _ parts: [Int: UserParts],
         into completions: inout [Completion],
         learn: (UserID, UsageSnapshot, _ messages: Int) -> Void
     ) throws(PostgresError) -> [UserRequests] {
@@ -272,7 +325,8 @@ extension Batch {
             let keyMessages = group.keyed == nil ? 0 : after?.keyMessages ?? 0
             if let keyed = group.keyed { snapshot.takeBack(keyed, keyMessages) }
             let counted = user.count - snapshot.used
-            answer(group, from: &snapshot, keyMessages: keyMessages, into: &completions)
+            let parts = parts.isEmpty ? nil : parts[index]
+            answer(group, from: &snapshot, keyMessages: keyMessages, parts: parts, into: &completions)
             learn(group.user, snapshot, counted)
         }
         guard countedGroups < groups.count else { return [] }

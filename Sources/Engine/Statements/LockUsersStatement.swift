@@ -216,7 +216,14 @@ extension UsedKey {
             expiresAt: try instant("expires_at"),
             generation: try row.int64("generation"),
             period: try row.period("billing_period"),
-            windowOpenedAt: try instant("window_opened_at")
+            windowOpenedAt: try instant("window_opened_at"),
+            parts: try row.textOrNil("parts").map { text throws(PostgresError) in
+                do {
+                    return try KeyParts(text)
+                } catch {
+                    throw source("parts").invalid("text", unless: "it is as the service has written it")
+                }
+            }
         )
     }
 }

@@ -1,3 +1,4 @@
+import JSON
 import Postgres
 import Usage
 
@@ -84,6 +85,7 @@ extension Plan {
             }
         let timeZone = try result.column("time_zone")
         let hasWindow = !result.isNull(row, try result.column("window_seconds"))
+        let limits = try result.column("limits")
         let isEnforced = try result.bool(row, try result.column("enforced"))
         self.init(
             name: try text("plan"),
@@ -97,8 +99,51 @@ extension Plan {
                     seconds: try count("window_seconds", in: 60...2_678_400)
                 ) : nil,
             isEnforced: isEnforced,
+            limits: result.isNull(row, limits) ? [] : try PlanLimit.all(result.text(row, limits)),
             gentlePercent: try count("gentle_percent", in: 0...100),
             prominentPercent: try count("prominent_percent", in: 0...100)
         )
+    }
+}
+
+extension PlanLimit {
+    /// Decodes a plan's rows of `headroom.plan_limits`, which are a JSON array.
+    fileprivate static func all(_ json: String) throws(PostgresError) -> [PlanLimit] {
+        guard case .array(let rows)? = try? JSONValue(parsing: Array(json.utf8)) else { return [] }
+        var limits: [PlanLimit] = []
+        for row in rows { if let limit = try PlanLimit(row) { limits.append(limit) } }
+        return limits
+    }
+
+    /// Returns nil for a row of a kind that only a later release knows.
+    private convenience init?(_ row: JSONValue) throws(PostgresError) {
+        guard let kind = row["kind"]?.string.flatMap(PlanLimit.Kind.init), let name = row["name"]?.string else {
+            return nil
+        }
+        let seconds = try row.count("window_seconds", in: 60...2_678_400)
+        let messages = try row.count("window_messages", in: 1...1_000_000)
+        self.init(
+            kind,
+            name,
+            label: row["label"]?.string,
+            allowance: try row.count("allowance", in: 0...Int64(Int32.max)),
+            window: messages.flatMap { messages in seconds.map { Plan.Window(messages: messages, seconds: $0) } },
+            weight: try row.count("weight", in: 1...1_000) ?? 1,
+            fallback: row["fallback"]?.string.flatMap(ModelName.init)
+        )
+    }
+}
+
+extension JSONValue {
+    /// A number of a limit; nil if it has none.
+    ///
+    /// - Throws: if it is out of range, because a constraint was removed.
+    fileprivate func count(_ name: String, in range: ClosedRange<Int64>) throws(PostgresError) -> Int? {
+        guard case .integer(let number)? = self[name] else { return nil }
+        guard range.contains(number) else {
+            throw StoredColumn("headroom.plan_limits", name)
+                .invalid(number, unless: "\(name) between \(range.lowerBound) and \(range.upperBound)")
+        }
+        return Int(number)
     }
 }

@@ -1,3 +1,4 @@
+import JSON
 import Postgres
 import Usage
 
@@ -32,6 +33,7 @@ struct WriteUsersStatement {
         let begun = users.filter(\.beginsPeriod)
         let newKeys = users.flatMap { user in user.rows(of: user.newKeys) }
         let changedKeys = users.flatMap { user in user.rows(of: user.changedKeys) }
+        let parts = users.flatMap(\.partRows)
         try connection.sendPipeline { pipeline throws(PostgresError) in
             // A first message creates the subscriber before the usage row (docs/decisions/0003-lock-order.md).
             if !new.isEmpty {
@@ -66,6 +68,12 @@ struct WriteUsersStatement {
                         WriteUsersStatement.window(of: user, in: period)
                     )
                 }
+            }
+            if !parts.isEmpty {
+                try pipeline.send(
+                    prepared: WritePartsStatement.query.name,
+                    WritePartsStatement.parameters(parts, in: bucket)
+                )
             }
             if !newKeys.isEmpty {
                 try pipeline.send(prepared: WriteUsersStatement.newKeys.name, WriteUsersStatement.rows(of: newKeys))
@@ -171,6 +179,7 @@ struct WriteUsersStatement {
         parameters.appendNullableInt32s(count: count) { int32(keys[$0].row.commit?.allowances[.window]?.used) }
         parameters.appendNullableInt32s(count: count) { int32(keys[$0].row.commit?.allowances[.window]?.held) }
         parameters.appendNullableInt32s(count: count) { int32(keys[$0].row.commit?.allowances[.window]?.limit) }
+        parameters.appendTexts(count: count) { keys[$0].row.parts?.jsonText }
         return parameters
     }
 }
@@ -184,6 +193,17 @@ extension Parameters {
 extension UserTransaction {
     fileprivate func rows(of names: Set<MessageKey>) -> [(user: UserID, key: MessageKey, row: UsedKey)] {
         names.compactMap { name in keys[name].map { (user, name, $0) } }
+    }
+
+    /// The rows of parts that were changed, with the limits to store beside them.
+    fileprivate var partRows: [WritePartsStatement.Row] {
+        parts.compactMap { key, part in
+            guard part.isChanged else { return nil }
+            let limit = snapshot.plan.limits.first {
+                $0.kind == key.id.kind && ($0.kind == .member || $0.name == key.id.name)
+            }
+            return (user, key, part, limit)
+        }
     }
 
     fileprivate var createsSubscription: Bool { countsOrHolds && !locked.hasSubscription }

@@ -187,7 +187,7 @@ final class LaneTrace {
         case .answer(let answer):
             guard case .blocked(let reason) = answer.status else { return }
             span.updateAttributes { $0["headroom.blocked.reason"] = reason.rawValue }
-        case .periodUsages, .done, .report, .periods, .subscribed, nil: break
+        case .allowances, .periodUsages, .done, .report, .periods, .subscribed, nil: break
         }
     }
 
@@ -218,6 +218,7 @@ extension BatchedOperation {
         case .release: "RELEASE"
         case .check: "CHECK"
         case .usage: "USAGE"
+        case .inParts(let operation, _): operation.verb
         }
     }
 }
@@ -226,7 +227,7 @@ extension UnbatchedOperation {
     /// The name of the verb in the line protocol.
     fileprivate var verb: String {
         switch self {
-        case .usageInPeriod: "USAGE"
+        case .usageInPeriod, .allowances: "USAGE"
         case .history: "HISTORY"
         case .change(.setPlan, _): "SETPLAN"
         case .change(.grant, _): "GRANT"

@@ -69,16 +69,25 @@ struct ChangeStatement {
             parameters.append(int16: attempt.bucket)
             parameters.append(uuid: attempt.receipt.uuid)
             statement = EmbeddedSQL.grantMessages
-        case .resetUsage(let period):
+        case .resetUsage(let period, let parts):
             parameters.append(text: period?.label)
+            parameters.append(parts)
             statement = EmbeddedSQL.resetUsage
-        case .closeWindow:
+        case .closeWindow(let parts):
             parameters.append(text: "window")
+            parameters.append(parts)
             statement = EmbeddedSQL.resetUsage
         case .forget:
             statement = EmbeddedSQL.forgetUser
         }
         try pipeline.send(statement, parameters)
+    }
+}
+
+extension Parameters {
+    fileprivate mutating func append(_ parts: MessageParts?) {
+        append(text: parts?.model?.text)
+        append(text: parts?.member.map { "\($0)" })
     }
 }
 

@@ -35,9 +35,13 @@ struct UnbatchedExecutor {
         let user = request.user
         let deadline = request.deadline.instant
         switch request.operation {
-        case .usageInPeriod(let period):
+        case .usageInPeriod(let period, let parts):
             read(for: pending, deadline: deadline) { connection throws(PostgresError) in
-                try usage(of: user, in: period, on: connection, deadline: deadline)
+                try usage(of: user, in: period, parts, on: connection, deadline: deadline)
+            }
+        case .allowances(let period):
+            read(for: pending, deadline: deadline) { connection throws(PostgresError) in
+                try allowances(of: user, in: period, on: connection, deadline: deadline)
             }
         case .history(let count):
             read(for: pending, deadline: deadline) { connection throws(PostgresError) in
@@ -176,13 +180,17 @@ struct UnbatchedExecutor {
         on connection: DatabaseConnection,
         deadline: ContinuousClock.Instant
     ) throws(PostgresError) -> Outcome {
+        let user = statement.user
         if case .forget = statement.change { return .done }
-        let now = try snapshot(of: statement.user, on: connection, deadline: deadline)
-        guard case .resetUsage(let period?) = statement.change, now.period != period else {
-            return .answer(Answer(user: statement.user, status: .ok, snapshot: now, isRepeated: isRepeated))
+        var shown = try snapshot(of: user, on: connection, deadline: deadline)
+        if case .resetUsage(let period?, _) = statement.change, shown.period != period {
+            guard let past = try pastUsage(of: user, in: period, on: connection, deadline: deadline) else {
+                return .failure(.noSuchPeriod)
+            }
+            shown = past
         }
-        let past = try pastUsage(of: statement.user, in: period, on: connection, deadline: deadline)
-        return past.map { .answer(Answer(user: statement.user, status: .ok, snapshot: $0)) } ?? .failure(.noSuchPeriod)
+        shown = try charging(statement.change.parts, shown, of: user, on: connection, deadline: deadline)
+        return .answer(Answer(user: user, status: .ok, snapshot: shown, isRepeated: isRepeated))
     }
 
     // MARK: Reads
@@ -256,6 +264,7 @@ struct UnbatchedExecutor {
     private func usage(
         of user: UserID,
         in period: BillingPeriod,
+        _ parts: MessageParts?,
         on connection: DatabaseConnection,
         deadline: ContinuousClock.Instant
     ) throws(PostgresError) -> Outcome {
@@ -263,7 +272,47 @@ struct UnbatchedExecutor {
             return .failure(.noSuchPeriod)
         }
         let now = try snapshot(of: user, on: connection, deadline: deadline)
-        return .answer((now.period == period ? now : past).usage(of: user))
+        let shown = now.period == period ? now : past
+        return .answer(
+            try charging(parts, shown, of: user, on: connection, deadline: deadline).usage(of: user)
+        )
+    }
+
+    /// Adds the usage of parts to a snapshot.
+    private func charging(
+        _ parts: MessageParts?,
+        _ snapshot: UsageSnapshot,
+        of user: UserID,
+        on connection: DatabaseConnection,
+        deadline: ContinuousClock.Instant
+    ) throws(PostgresError) -> UsageSnapshot {
+        guard let parts else { return snapshot }
+        let wanted = PartID.all(of: parts, snapshot.plan).map {
+            (user: user, key: PartKey(period: snapshot.period, id: $0))
+        }
+        let parameters = ReadPartsStatement.parameters(wanted, in: laneConnection.buckets.bucket(of: user))
+        let result = try connection.query(EmbeddedSQL.readParts, parameters, deadline: deadline)
+        let stored = try ReadPartsStatement.parts(result, of: wanted)[user] ?? [:]
+        var (shown, counters) = (snapshot, Optional(UserParts(stored, in: snapshot.period)))
+        return shown.charging(parts, &counters) { $0 }
+    }
+
+    private func allowances(
+        of user: UserID,
+        in period: BillingPeriod?,
+        on connection: DatabaseConnection,
+        deadline: ContinuousClock.Instant
+    ) throws(PostgresError) -> Outcome {
+        let now = try snapshot(of: user, on: connection, deadline: deadline)
+        var parameters = Parameters()
+        parameters.append(int16: laneConnection.buckets.bucket(of: user))
+        parameters.append(uuid: (user.high, user.low))
+        parameters.append(text: (period ?? now.period).label)
+        let result = try connection.query(EmbeddedSQL.readAllowances, parameters, deadline: deadline)
+        return .allowances(
+            period ?? now.period,
+            try result.rows { row throws(PostgresError) in try ReportedAllowance(row) }
+        )
     }
 
     private func history(
@@ -285,5 +334,36 @@ struct UnbatchedExecutor {
                 tier: try row.tier("tier")
             )
         }
+    }
+}
+
+extension OperatorChange {
+    /// The parts that the change is about; nil for one about the user.
+    fileprivate var parts: MessageParts? {
+        switch self {
+        case .resetUsage(_, let parts), .closeWindow(let parts): parts
+        case .setPlan, .grant, .forget: nil
+        }
+    }
+}
+
+extension ReportedAllowance {
+    /// Decodes a row of `read_allowances.sql`.
+    fileprivate init(_ row: ResultRow) throws(PostgresError) {
+        func source(_ name: String) -> StoredColumn { StoredColumn(PartCounter.table, name) }
+        self.init(
+            kind: PlanLimit.Kind(rawValue: try row.text("kind")) ?? .model,
+            name: try row.text("name"),
+            used: try row.count("used", of: source("used")),
+            held: try row.count("held", of: source("held")),
+            tier: try row.tier("tier"),
+            weight: try row.int32("weight")
+        )
+        label = try row.textOrNil("label")
+        limit = try row.countOrNil("limit", of: source("limit"))
+        windowLimit = try row.countOrNil("window_limit", of: source("window_limit"))
+        windowUsed = try row.countOrNil("window_used", of: source("window_used"))
+        windowResetsAt = try row.instantOrNil("window_resets_at", of: PartCounter.table)
+        fallback = try row.textOrNil("fallback")
     }
 }

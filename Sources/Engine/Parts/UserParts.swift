@@ -1,0 +1,151 @@
+import Usage
+
+/// The limit of a part of a user's messages, and of members the member: a row of `headroom.usage_parts` without the
+/// user and the period.
+struct PartID: Hashable {
+    let kind: PlanLimit.Kind
+    /// The name of the limit; of a member the member's id.
+    let name: String
+
+    init(kind: PlanLimit.Kind, name: String) {
+        self.kind = kind
+        self.name = name
+    }
+
+    init(_ part: MessagePart, _ limit: PlanLimit) {
+        switch part {
+        case .model: self.init(kind: .model, name: limit.name)
+        case .member: self.init(kind: .member, name: part.name)
+        }
+    }
+
+    /// The limits to which a request is charged, and those of the model to offer if it is refused.
+    static func all(of parts: MessageParts, _ plan: Plan) -> [PartID] {
+        let charged = parts.all.compactMap { part in plan.limit(of: part).map { (PartID(part, $0), $0) } }
+        let offered = charged.compactMap { _, limit in limit.fallback.map { MessagePart.model($0) } }
+        return charged.map(\.0) + offered.compactMap { part in plan.limit(of: part).map { PartID(part, $0) } }
+    }
+}
+
+/// The counters of the parts of one user's messages, while the user's requests are answered one after the other.
+struct UserParts {
+    /// The counter of a limit without a row is not among them.
+    private(set) var counters: [PartID: PartCounter]
+    /// Messages that were allowed when they were counted, even if an operator has changed the plan since.
+    var allowed: [PartID: Int] = [:]
+    /// Whether the counters of models to offer were read, too. They are not if nothing is refused.
+    private let knowsFallbacks: Bool
+
+    init(_ counters: [PartID: PartCounter] = [:], knowsFallbacks: Bool) {
+        self.counters = counters
+        self.knowsFallbacks = knowsFallbacks
+    }
+
+    /// - Parameter stored: the rows of the user, of which those of `period` count.
+    init(_ stored: [PartKey: StoredPart], in period: BillingPeriod) {
+        let present = stored.filter { $0.key.period == period }
+        self.init(
+            Dictionary(uniqueKeysWithValues: present.map { ($0.key.id, $0.value.counter) }),
+            knowsFallbacks: true
+        )
+    }
+
+    mutating func replace(_ id: PartID, with counter: (PartCounter) -> PartCounter) {
+        counters[id] = counters[id].map(counter)
+    }
+
+    fileprivate func usages(of parts: MessageParts, _ plan: Plan, at now: Instant) -> [PartUsage] {
+        parts.all.map { part in
+            var limit = plan.limit(of: part)
+            if let known = limit, let messages = allowed[PartID(part, known)] {
+                limit = known.raised(toFit: messages, in: counter(of: part, known, at: now))
+            }
+            return PartUsage(
+                part,
+                limit: limit,
+                counter: counter(of: part, limit, at: now),
+                fallback: knowsFallbacks ? limit?.fallback.map { fallback($0, plan, at: now) } : nil
+            )
+        }
+    }
+
+    private func fallback(_ model: ModelName, _ plan: Plan, at now: Instant) -> PartUsage.Fallback {
+        let limit = plan.limit(of: .model(model))
+        return PartUsage.Fallback(model: model, limit: limit, counter: counter(of: .model(model), limit, at: now))
+    }
+
+    private func counter(of part: MessagePart, _ limit: PlanLimit?, at now: Instant) -> PartCounter {
+        guard let limit, let counter = counters[PartID(part, limit)] else { return PartCounter() }
+        return counter.limited(to: limit.window, at: now)
+    }
+
+    fileprivate mutating func keep(_ usages: [PartUsage]) {
+        for usage in usages {
+            guard let limit = usage.limit else { continue }
+            counters[PartID(usage.part, limit)] = usage.counter
+        }
+    }
+}
+
+extension UsageSnapshot {
+    /// Decides a request: gives the snapshot the counters of the parts that it names meanwhile, and keeps what becomes
+    /// of them. Without counters, nothing was counted in the parts yet.
+    mutating func charging<Decision>(
+        _ parts: MessageParts?,
+        _ counters: inout UserParts?,
+        _ decide: (inout UsageSnapshot) -> Decision
+    ) -> Decision {
+        guard let parts else { return decide(&self) }
+        var known = counters ?? UserParts(knowsFallbacks: false)
+        self.parts = known.usages(of: parts, plan, at: observedAt)
+        defer {
+            known.keep(self.parts)
+            counters = known
+            self.parts = []
+        }
+        return decide(&self)
+    }
+}
+
+extension PlanLimit {
+    /// The limit, raised so that `messages` fit.
+    fileprivate func raised(toFit messages: Int, in counter: PartCounter) -> PlanLimit {
+        let least = counter.used + counter.held + messages
+        let leastInWindow = counter.windowUsed + counter.windowHeld + messages
+        guard allowance ?? .max < least || window?.messages ?? .max < leastInWindow else { return self }
+        return PlanLimit(
+            kind,
+            name,
+            label: label,
+            allowance: allowance.map { max($0, least) },
+            window: window.map { Plan.Window(messages: max($0.messages, leastInWindow), seconds: $0.seconds) },
+            weight: weight,
+            fallback: fallback
+        )
+    }
+}
+
+extension Sequence<BatchedRequest> {
+    /// The limits to which the requests are charged, and those of models to offer, each once.
+    func partIDs(_ plan: Plan) -> Set<PartID> {
+        reduce(into: []) { ids, request in
+            if let parts = request.operation.parts { ids.formUnion(PartID.all(of: parts, plan)) }
+        }
+    }
+}
+
+extension PartCounter {
+    /// The counter as a plan with this window has it: a shorter one ends earlier than the row says, because an edit of
+    /// the plan writes no rows.
+    func limited(to window: Plan.Window?, at now: Instant) -> PartCounter {
+        guard let window, let openedAt = windowOpenedAt, let endsAt = windowEndsAt else { return self }
+        var counter = self
+        counter.windowEndsAt = min(endsAt, openedAt.advanced(bySeconds: Int64(window.seconds)))
+        if counter.windowEndsAt.map({ $0 <= now }) ?? true { counter.closeWindow() }
+        return counter
+    }
+
+    mutating func closeWindow() {
+        (windowOpenedAt, windowEndsAt, windowUsed, windowHeld) = (nil, nil, 0, 0)
+    }
+}
