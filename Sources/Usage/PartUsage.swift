@@ -122,7 +122,9 @@ extension UsageSnapshot {
     }
 
     /// Whether nothing is left of a limit of the part.
-    public func isUsedUp(_ part: PartUsage) -> Bool { plan.isEnforced && allowances(of: part).contains(where: \.isUsedUp) }
+    public func isUsedUp(_ part: PartUsage) -> Bool {
+        plan.isEnforced && allowances(of: part).contains(where: \.isUsedUp)
+    }
 
     /// Adds messages to the counts of each part.
     mutating func addToParts(used messages: Int, held heldMessages: Int) {

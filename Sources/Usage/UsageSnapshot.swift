@@ -363,7 +363,9 @@ extension UsageSnapshot {
         guard refusal.isAboutAllowance else { return nil }
         var end = observedAt
         for allowance in allowances where !allowance.fits(messages) {
-            guard messages * allowance.weight <= allowance.renewedLimit ?? .max, let availableAt = availableAgainAt(allowance) else {
+            guard messages * allowance.weight <= allowance.renewedLimit ?? .max,
+                let availableAt = availableAgainAt(allowance)
+            else {
                 return nil
             }
             end = max(end, availableAt)

@@ -177,7 +177,7 @@ struct BatchUnderTest {
     mutating func makeParameters() {
         let groups = batch.groups[...]
         let cached = groups.map { users.entry(of: $0.user) }
-        let statement = CountBatchStatement(groups, cached: cached, usual: [Fixtures.period])
+        let statement = CountBatchStatement(groups, cached: cached, planRevision: 1, usual: [Fixtures.period])
         let parameters = statement.parameters(in: 0, 1, lane: ReceiptID(high: 1, low: 2), number: 3)
         parameters.withBinaryFormat { keep($4) }
     }
@@ -190,7 +190,7 @@ struct BatchUnderTest {
         do {
             let counted = try CountBatchStatement.Result(result)
             keep(
-                try batch.answer(groups, counted, entitlements, [:], into: &completions) { user, after, _ in
+                try batch.answer(groups, counted, entitlements, [:], [:], into: &completions) { user, after, _ in
                     users.learnExhaustion(user, after)
                 }
             )
@@ -205,7 +205,7 @@ struct BatchUnderTest {
 extension QueryResult {
     /// The result of `count_batch.sql` for users with cached entitlements, all of whose messages are counted.
     fileprivate static func counted(_ messages: [Int64]) -> QueryResult {
-        let columns = ["counts", "observed_at", "words_revision", "usage_rows"]
+        let columns = ["counts", "observed_at", "words_revision", "usage_rows", "parts"]
         guard let result = PQmakeEmptyPGresult(nil, PGRES_TUPLES_OK) else { preconditionFailure("out of memory") }
         let names = columns.map { strdup($0) }
         defer { for name in names { free(name) } }

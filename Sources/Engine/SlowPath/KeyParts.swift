@@ -125,7 +125,9 @@ extension PartUsage {
             present.limit?.name ?? present.part.name,
             label: present.limit?.label,
             allowance: numbers.limit,
-            window: numbers.windowLimit.map { Plan.Window(messages: $0, seconds: present.limit?.window?.seconds ?? 60) },
+            window: numbers.windowLimit.map {
+                Plan.Window(messages: $0, seconds: present.limit?.window?.seconds ?? 60)
+            },
             weight: present.limit?.weight ?? 1
         )
         var counter = PartCounter()

@@ -197,7 +197,9 @@ struct UserTransaction {
             guard messages.map({ $0 * key.weight }) ?? key.messages == key.countedMessages else {
                 return SlowPathResult(.keyConflict)
             }
-            guard let commit = key.commit else { return SlowPathResult(answer(of: key, key.first, \.first, as: .allowed)) }
+            guard let commit = key.commit else {
+                return SlowPathResult(answer(of: key, key.first, \.first, as: .allowed))
+            }
             return SlowPathResult(answer(of: key, commit.allowances, \.commit, as: .allowed))
         case .held: break
         }
@@ -395,7 +397,8 @@ extension UserTransaction {
                 stored.counter.held = max(stored.counter.held + held, 0)
             }
             change(PartKey(period: snapshot.period, id: id)) { stored in
-                guard let openedAt = part.window, stored.counter.windowOpenedAt?.microsecondsSince1970 == openedAt else {
+                guard let openedAt = part.window, stored.counter.windowOpenedAt?.microsecondsSince1970 == openedAt
+                else {
                     return
                 }
                 stored.counter.windowUsed = max(stored.counter.windowUsed + used, 0)

@@ -34,8 +34,10 @@ enum ReadPartsStatement {
     }
 
     /// The rows by the users' positions in `wanted`.
-    static func parts(_ result: QueryResult, of wanted: [Wanted]) throws(PostgresError) -> [UserID: [PartKey: StoredPart]]
-    {
+    static func parts(
+        _ result: QueryResult,
+        of wanted: [Wanted]
+    ) throws(PostgresError) -> [UserID: [PartKey: StoredPart]] {
         var parts: [UserID: [PartKey: StoredPart]] = [:]
         for (index, part) in try result.rows({ row throws(PostgresError) in
             (try row.int32("ordinal") - 1, try StoredPart(row))

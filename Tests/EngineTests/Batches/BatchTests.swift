@@ -68,9 +68,12 @@ struct BatchTests {
             request(user(1), .consume(3), slot: 1), request(user(1), .usage, slot: 2),
             request(user(1), .consume(2), slot: 3), request(user(2), .check(1), slot: 4),
         ])
-        #expect(batch.isDeniedThroughout(batch.groups[0], at: .monthly(used: 9, limit: 10)))
-        #expect(!batch.isDeniedThroughout(batch.groups[0], at: .monthly(used: 8, limit: 10)))
-        #expect(batch.isDeniedThroughout(batch.groups[1], at: .monthly(used: 0, limit: 10)), "nothing to count")
+        func refusals(_ group: Int, used: Int) -> [DenialReason]? {
+            batch.refusals(batch.groups[group], at: .monthly(used: used, limit: 10), nil)
+        }
+        #expect(refusals(0, used: 9) == [.exceedsRemaining, .exceedsRemaining])
+        #expect(refusals(0, used: 8) == nil)
+        #expect(refusals(1, used: 0) == [], "nothing to count")
     }
 
     @Test("fails each request once")
