@@ -19,6 +19,13 @@ create or replace trigger increment_plan_revision after insert or update or dele
 -- This trigger is separate, because Citus does not fire one for TRUNCATE on each machine.
 create or replace trigger increment_truncated_plan_revision after truncate on headroom.plans
     for each statement execute function headroom.increment_revision();
+-- A plan that is deleted or renamed takes its limits along, and that is recorded, too.
+create or replace trigger record_manual_change after insert or update or delete on headroom.plan_limits
+    for each row execute function headroom.record_manual_change();
+create or replace trigger increment_plan_revision after insert or update or delete on headroom.plan_limits
+    for each statement execute function headroom.increment_revision();
+create or replace trigger increment_truncated_plan_revision after truncate on headroom.plan_limits
+    for each statement execute function headroom.increment_revision();
 create or replace trigger lock_subscribers before update of plan on headroom.plans
     for each statement execute function headroom.lock_subscribers();
 -- Triggers are executed in the order of their names. This one comes before those of foreign keys, "RI_…", so that
@@ -70,6 +77,8 @@ create or replace trigger record_manual_change after insert or update or delete 
     execute function headroom.record_manual_change();
 create or replace trigger end_holds after delete on public.message_usage
     for each row when (old.held > 0) execute function headroom.end_holds();
+create or replace trigger delete_parts after delete on public.message_usage
+    for each row execute function headroom.delete_parts();
 -- The fast path updates none of the columns of the next two triggers, so it parses neither condition. That is why the
 -- ranges are no check constraints, which PostgreSQL parses from text in each UPDATE: a quarter of the time of a small
 -- batch. What the fast path and psql write into the other columns is checked by their WHERE clauses and by
@@ -93,6 +102,11 @@ create or replace trigger values_are_in_range
 -- Only functions write keys, and a parsed condition would cost each batch.
 create or replace trigger values_are_in_range after insert or update on headroom.message_keys
     for each row when (current_user <> 'headroom_service'::text) execute function headroom.refuse_values();
+create or replace trigger values_are_in_range after insert or update on headroom.usage_parts
+    for each row when (current_user <> 'headroom_service'::text) execute function headroom.refuse_values();
+create or replace trigger record_manual_change after insert or update or delete on headroom.usage_parts
+    for each row when (current_user <> 'headroom_service'::text and current_user <> 'headroom_owner'::text)
+    execute function headroom.record_manual_change();
 -- The condition does not compare whole rows, because a dump would write that in another form.
 create or replace trigger advance_entitlement_version
     after update of
@@ -120,6 +134,8 @@ create or replace trigger advance_entitlement_version
 create or replace trigger bucket_is_of_the_user after insert or update of bucket, user_id on headroom.subscribers
     for each row when (new.bucket <> headroom.bucket_of(new.user_id)) execute function headroom.refuse_bucket();
 create or replace trigger bucket_is_of_the_user after insert or update of bucket, user_id on headroom.subscriptions
+    for each row when (new.bucket <> headroom.bucket_of(new.user_id)) execute function headroom.refuse_bucket();
+create or replace trigger bucket_is_of_the_user after insert or update of bucket, user_id on headroom.usage_parts
     for each row when (new.bucket <> headroom.bucket_of(new.user_id)) execute function headroom.refuse_bucket();
 -- These have no condition, because its call of bucket_of would need a right that applications do not have. So new rows
 -- are looked at together: a call for each took a third of the time of an INSERT.

@@ -28,8 +28,8 @@ create table headroom.plan_limits (
     constraint members_have_no_weight_and_no_fallback check (kind = 'model' or weight = 1 and fallback is null)
 );
 comment on table headroom.plan_limits is
-    'Limits for parts of a plan''s messages: those with a model, and those of a member of an account. Edit freely; each '
-    'user''s next message follows.';
+    'Limits for parts of a plan''s messages: those with a model, and those of a member of an account. Edit freely; '
+    'each user''s next message follows.';
 comment on column headroom.plan_limits.kind is
     'model: messages with model=; member: messages with member=, a count for each member.';
 comment on column headroom.plan_limits.name is

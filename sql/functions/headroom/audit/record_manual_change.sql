@@ -1,8 +1,11 @@
 -- Trigger function: records a manual change in the audit log, with the changed columns and those that identify the row.
 -- It refuses values of message_usage that values_are_in_range lets pass, and gives a row whose count was lowered by
--- hand a new generation.
--- The triggers on message_usage, subscribers and subscriptions do not fire for headroom_service, which counts, and for
--- headroom_owner: its functions record their own changes, and its triggers change what follows from a recorded change.
+-- hand a new generation. The id of a member is not recorded: the log is that of the account, and would keep the id of
+-- a member who is forgotten.
+--
+-- The triggers on message_usage, usage_parts, subscribers and subscriptions do not fire for headroom_service, which
+-- counts, and for headroom_owner: its functions record their own changes, and its triggers change what follows from a
+-- recorded change.
 create or replace function headroom.record_manual_change() returns trigger
     language plpgsql security definer set search_path = pg_catalog, pg_temp
 as $$
@@ -12,8 +15,10 @@ declare
     v_after jsonb := case when tg_op <> 'DELETE' then to_jsonb(new) end;
     v_identifying constant text[] := case v_table
         when 'message_usage' then array['billing_period', 'message_count', 'limit']
+        when 'usage_parts' then array['billing_period', 'kind', 'name', 'used', 'limit']
         when 'subscriptions' then array['original_transaction_id', 'plan']
         when 'plans' then array['plan']
+        when 'plan_limits' then array['plan', 'kind', 'name']
         when 'words' then array['lang', 'word']
         when 'store_products' then array['source', 'product']
         when 'store_entitlements' then array['source', 'entitlement']
@@ -37,6 +42,17 @@ begin
                 released = least(released::bigint + old.message_count - new.message_count, 2147483647)
             where bucket = new.bucket and user_id = new.user_id and billing_period = new.billing_period;
         end if;
+    elsif v_table = 'usage_parts' then
+        if tg_op = 'UPDATE' and new.used < old.used and new.generation = old.generation then
+            v_generation := headroom.next_generation();
+            update headroom.usage_parts set generation = v_generation
+            where bucket = new.bucket and user_id = new.user_id and billing_period = new.billing_period
+                and kind = new.kind and name = new.name;
+        end if;
+        if coalesce(v_after, v_before) ->> 'kind' = 'member' then
+            v_before := v_before - 'name';
+            v_after := v_after - 'name';
+        end if;
     end if;
     if v_user_before is null and v_user_after is null and not headroom.is_first_copy() then
         return null;
@@ -56,7 +72,7 @@ begin
     where column_name not in ('user_id', 'bucket')
         and (
             column_name = any(v_identifying)
-            or v_table <> 'message_usage' and tg_op <> 'UPDATE'
+            or v_table not in ('message_usage', 'usage_parts') and tg_op <> 'UPDATE'
             or tg_op = 'UPDATE' and v_before -> column_name is distinct from v_after -> column_name
         );
     if v_user_before <> v_user_after then

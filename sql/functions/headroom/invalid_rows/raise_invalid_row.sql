@@ -34,6 +34,15 @@ begin
                 'headroom.message_keys', '{expires_at}',
                 'coalesce(%1$I, ''-infinity'') = ''-infinity'' or headroom.is_instant(%1$I)'
             ),
+            (
+                'headroom.usage_parts', '{generation,used,held,limit,window_used,window_held,window_limit}',
+                'coalesce(%I, 0) >= 0'
+            ),
+            (
+                'headroom.usage_parts', '{updated_at,window_opened_at,window_ends_at,holds_end_at}',
+                'headroom.is_instant(%I)'
+            ),
+            ('headroom.usage_parts', '{kind}', '%I in (''model'', ''member'')'),
             ('headroom.subscribers', '{anchor_day}', '%I between 1 and 31'),
             ('headroom.plans', '{allowance}', 'coalesce(%I, 0) >= 0'),
             ('headroom.plans', '{trial_days}', 'cycle <> ''trial'' or coalesce(%I, 0) between 1 and 3650'),

@@ -7,7 +7,7 @@ declare
 begin
     if headroom.is_first_copy() then
         update headroom.plan_revision
-        set revision = revision + (v_table = 'plans')::integer,
+        set revision = revision + (v_table in ('plans', 'plan_limits'))::integer,
             words_revision = words_revision + (v_table = 'words')::integer;
     end if;
     return null;

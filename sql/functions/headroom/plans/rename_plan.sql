@@ -1,10 +1,11 @@
 -- Trigger function: replaces the name of a renamed plan wherever it is stored: in subscribers and subscriptions, as the
--- plan and as the billing period of usage rows, keys, grants, purchases and notifications, in spent trials, and in
--- recorded events. The period of a plan that never resets has the plan's name, so without this everybody on the plan
--- would begin anew.
+-- plan and as the billing period of usage rows and their parts, keys, grants, purchases and notifications, in spent
+-- trials, and in recorded events. The period of a plan that never resets has the plan's name, so without this everybody
+-- on the plan would begin anew.
 --
--- Foreign keys do the same in the mappings of products. The audit log keeps the old name, and has one row for the
--- renaming. Locks the subscribers, then the usage rows in the order of user_id, then keys.
+-- Foreign keys do the same in the mappings of products and in the plan's limits. The audit log keeps the old name, and
+-- has one row for the renaming, beside those of mappings and limits. Locks the subscribers, then the usage rows in the
+-- order of user_id, then their parts and keys.
 create or replace function headroom.rename_plan() returns trigger
     language plpgsql security definer set search_path = pg_catalog, pg_temp
 as $$
@@ -48,6 +49,7 @@ begin
         -- The trigger that does this would write each row once more.
         entitlement_version = v_version
     where old.plan in (usage.billing_period, usage.plan, usage.previous_plan);
+    update headroom.usage_parts set billing_period = new.plan where billing_period = old.plan;
     update headroom.message_keys set billing_period = new.plan where billing_period = old.plan;
     update headroom.grants set billing_period = new.plan where billing_period = old.plan;
     update headroom.message_purchases set billing_period = new.plan where billing_period = old.plan;
