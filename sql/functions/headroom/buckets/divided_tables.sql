@@ -3,6 +3,6 @@
 create or replace function headroom.divided_tables() returns text[]
     language sql immutable
     return array[
-        'headroom.subscribers', 'headroom.subscriptions', 'public.message_usage', 'headroom.message_keys',
-        'headroom.grants', 'headroom.audit_log'
+        'headroom.subscribers', 'headroom.subscriptions', 'public.message_usage', 'headroom.usage_parts',
+        'headroom.message_keys', 'headroom.grants', 'headroom.audit_log'
     ];

@@ -4,5 +4,5 @@ create or replace function headroom.reference_tables() returns text[]
     language sql immutable
     return array[
         'headroom.word_blanks', 'headroom.shipped_words', 'headroom.secrets', 'headroom.user_namespace',
-        'headroom.bucket_map', 'headroom.words', 'headroom.plans', 'headroom.plan_revision'
+        'headroom.bucket_map', 'headroom.words', 'headroom.plans', 'headroom.plan_limits', 'headroom.plan_revision'
     ];
