@@ -46,7 +46,8 @@ begin
     left join lateral (
         select
             keys.messages, keys.billing_period, keys.window_opened_at,
-            keys.verb = 'r' and keys.status = 'h' and keys.expires_at > p_at as is_held
+            -- The slow path settles one with parts.
+            keys.verb = 'r' and keys.status = 'h' and keys.expires_at > p_at and keys.parts is null as is_held
         from headroom.message_keys as keys
         where (p_reads_all or request.verb in ('commit', 'release'))
             and keys.bucket = p_bucket and keys.user_id = request.user_id and keys.key = request.key
