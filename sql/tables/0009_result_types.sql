@@ -160,6 +160,20 @@ create type headroom.counted_row as (
     window_limit integer
 );
 
+-- What a batch has counted under a limit for a part of a user's messages. CountBatchStatement reads the columns by
+-- their positions.
+create type headroom.counted_part as (
+    -- This is the part's ordinal among those of the batch.
+    ordinal integer,
+    used integer,
+    held integer,
+    -- These are null if the limit has no window.
+    window_opened_at timestamptz,
+    window_ends_at timestamptz,
+    window_used integer,
+    window_held integer
+);
+
 -- What a batch has counted: headroom.count_batch.
 create type headroom.counted_batch as (
     counts bigint array,
@@ -168,5 +182,7 @@ create type headroom.counted_batch as (
     words_revision integer,
     -- Each is a headroom.counted_row as record_send returns it: while PostgreSQL sends an array of records, it keeps a
     -- kilobyte for each of their values, which takes 6 microseconds a row. Null without a row, as nearly always.
-    usage_rows bytea array
+    usage_rows bytea array,
+    -- Each is a headroom.counted_part in the same form, one for each part of a counted user. Null without parts.
+    parts bytea array
 );

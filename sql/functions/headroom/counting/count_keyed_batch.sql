@@ -1,22 +1,25 @@
--- Counts a batch in which requests have keys: CONSUME, and RESERVE, COMMIT and RELEASE of held messages. It works as
--- headroom.count_batch does, with these differences.
+-- Counts a batch in which requests have keys: CONSUME, and RESERVE, COMMIT and RELEASE of held messages; or in which
+-- CONSUMEs name parts that the plan limits. It works as headroom.count_batch does, with these differences.
 --
 -- p_keys: null, or the key of at most one request per user. p_verbs: that request: consume, reserve, commit or release.
 -- p_key_messages: its messages; null for release, and for a commit of all that is held. p_messages: the messages of all
 -- CONSUMEs of the user. p_key_sums: the messages of those up to and including that request. p_hold_seconds: how long a
--- RESERVE holds, otherwise 0.
---
--- A user also takes the slow path if the key of a CONSUME or a RESERVE was used before, or if that of a COMMIT or a
--- RELEASE holds nothing in the period, or less than is to be committed, or was held in another window than the present
--- one.
+-- RESERVE holds, otherwise 0. A user also takes the slow path if the key of a CONSUME or a RESERVE was used before, or
+-- if that of a COMMIT or a RELEASE holds nothing in the period, or less than is to be committed, or in another window.
 --
 -- Nearly all keys of CONSUME and RESERVE are new, so they are not looked up: if inserting them fails, what was counted
 -- is rolled back, and the batch is counted again without the users whose keys exist. That raises unique_violation or
 -- serialization_failure only if another session has just written one of the keys; the caller then sends it again.
+--
+-- p_part_users to p_part_window_seconds: limits for parts of users without a key (headroom.count_parts), or empty. They
+-- are those of the plans in revision p_plan_revision, for users with p_entitlement_versions. A user whose plan has
+-- changed since takes the slow path, and so does one whose parts do not fit: the batch is counted again without them.
 create or replace function headroom.count_keyed_batch(
     p_bucket smallint, p_lane uuid, p_number bigint, p_users uuid[], p_periods text[], p_period_ordinals integer[],
     p_messages bigint[], p_entitlement_versions bigint[], p_keys text[], p_verbs text[], p_key_messages integer[],
-    p_key_sums bigint[], p_hold_seconds integer[], p_buckets_revision integer
+    p_key_sums bigint[], p_hold_seconds integer[], p_plan_revision integer, p_part_users integer[],
+    p_part_kinds text[], p_part_names text[], p_part_messages bigint[], p_part_limits integer[],
+    p_part_window_limits integer[], p_part_window_seconds integer[], p_buckets_revision integer
 ) returns headroom.counted_batch
     language plpgsql
 as $$
@@ -24,8 +27,7 @@ declare
     v_now constant timestamptz := headroom.now();
     v_latest constant timestamptz := v_now + interval '1 hour';
     -- This is headroom.await_division, without a query.
-    v_has_awaited constant boolean
-        := pg_advisory_xact_lock_shared(hashtextextended('headroom.divide_users', 0)) is null;
+    v_awaited constant boolean := pg_advisory_xact_lock_shared(hashtextextended('headroom.divide_users', 0)) is null;
     v_revision integer;
     v_buckets_revision integer;
     v_has_holds constant boolean := coalesce('consume' <> any(p_verbs), false);
@@ -44,6 +46,11 @@ declare
     v_key_messages integer[];
     v_key_windows timestamptz[];
     v_hold_ends timestamptz[];
+    v_reads_all_keys boolean := false;
+    -- The rows of users with parts must have these versions; null without such users.
+    v_needed bigint[];
+    v_fitting bigint[];
+    v_enforced boolean;
     v_settles boolean;
     v_user uuid;
     v_ordinal integer;
@@ -72,7 +79,10 @@ begin
     if cardinality(p_periods) > 1 then
         select min(period), max(period) into v_first_period, v_last_period from unnest(p_periods) as period;
     end if;
-    for v_attempt in 1..2 loop
+    foreach v_ordinal in array p_part_users loop
+        v_needed[v_ordinal] := case v_revision when p_plan_revision then p_entitlement_versions[v_ordinal] else -1 end;
+    end loop;
+    loop
         declare
             -- These are the users, as ordinals, whose keys are committed or released.
             v_settled integer[] := '{}';
@@ -85,24 +95,23 @@ begin
             v_window_used_of integer[];
             v_window_held_of integer[];
             v_window_limit_of integer[];
+            v_enforced_of boolean[];
         begin
             v_ordinal := 0;
             v_counted := '{}';
             v_returned_users := '{}';
             -- If another session changes a key before this one has locked the usage row, settling the hold fails below,
             -- and the batch is sent again.
-            if v_has_holds or v_attempt = 2 then
+            if v_has_holds or v_reads_all_keys then
                 select looked_up.*
                 into v_users, v_messages, v_holds, v_new, v_key_messages, v_key_windows, v_hold_ends
                 from headroom.look_up_keys(
                     p_bucket, p_users, p_periods, v_periods, p_messages, p_keys, p_verbs, p_key_messages,
-                    p_hold_seconds, v_attempt = 2, v_now
+                    p_hold_seconds, v_reads_all_keys, v_now
                 ) as looked_up;
             end if;
-            for
-                v_user, v_count, v_held, v_limit, v_generation, v_entitlement_version, v_window_opened_at,
-                v_window_count, v_window_held, v_window_limit
-            in
+            for v_user, v_count, v_held, v_limit, v_generation, v_entitlement_version, v_window_opened_at,
+                v_window_count, v_window_held, v_window_limit, v_enforced in
                 update public.message_usage as usage
                 set message_count = usage.message_count
                         + coalesce(v_equal_messages, v_messages[width_bucket(usage.user_id, p_users)]),
@@ -117,8 +126,7 @@ begin
                     updated_at = v_now,
                     window_count = case
                         when usage.window_limit is null then usage.window_count
-                        else
-                            usage.window_count
+                        else usage.window_count
                             + coalesce(v_equal_messages, v_messages[width_bucket(usage.user_id, p_users)])
                     end,
                     window_held = case
@@ -138,12 +146,14 @@ begin
                         case
                             when usage.window_limit is null then null
                             when usage.window_ends_at > v_now then
-                                case
-                                    when usage.enforced is not false then usage.window_limit else 2147483647
-                                end::bigint
-                                - usage.window_count - usage.window_held
+                                case when usage.enforced is not false then usage.window_limit else 2147483647 end
+                                - usage.window_count::bigint - usage.window_held
                             else -1
                         end
+                    )
+                    and (
+                        v_needed is null or v_needed[width_bucket(usage.user_id, p_users)] is null
+                        or usage.entitlement_version = v_needed[width_bucket(usage.user_id, p_users)]
                     )
                     -- A hold that ends was made in the present window, or there is none.
                     and (
@@ -169,7 +179,7 @@ begin
                 returning
                     usage.user_id, usage.message_count, usage.held, usage."limit", usage.generation,
                     usage.entitlement_version, usage.window_opened_at, usage.window_count, usage.window_held,
-                    usage.window_limit
+                    usage.window_limit, usage.enforced
             loop
                 v_ordinal := v_ordinal + 1;
                 if p_users[v_ordinal] is distinct from v_user then
@@ -178,12 +188,14 @@ begin
                 if v_window_limit is not null then
                     v_counted := v_counted || ((v_ordinal::bigint << 32) | coalesce(v_window_count, 0));
                 end if;
-                v_counted := v_counted
-                    || ((v_periods[v_ordinal]::bigint << 48) | (v_ordinal::bigint << 32) | v_count);
+                v_counted := v_counted || ((v_periods[v_ordinal]::bigint << 48) | (v_ordinal::bigint << 32) | v_count);
                 v_settles := v_has_holds and p_verbs[v_ordinal] in ('commit', 'release');
                 if v_entitlement_version is distinct from p_entitlement_versions[v_ordinal]
                     or greatest(v_held, v_window_held) > 0 or v_settles then
                     v_returned_users := v_returned_users || v_user;
+                end if;
+                if v_needed is not null then
+                    v_enforced_of[v_ordinal] := v_enforced is not false;
                 end if;
                 continue when p_keys[v_ordinal] is null;
                 if v_settles then
@@ -202,49 +214,37 @@ begin
                 end if;
             end loop;
 
-            if cardinality(v_settled) < cardinality(v_counted) then
-                insert into headroom.message_keys (
-                    bucket, user_id, created_at, generation, messages, used, held, "limit", expires_at, verb, status,
-                    billing_period, key, window_opened_at, window_used, window_held, window_limit
-                )
-                select
-                    p_bucket, p_users[ordinal], v_now, v_generation_of[ordinal], p_key_messages[ordinal],
-                    v_used_of[ordinal], coalesce(v_held_of[ordinal], 0), v_limit_of[ordinal], v_hold_ends[ordinal],
-                    left(p_verbs[ordinal], 1)::"char", case when p_verbs[ordinal] = 'reserve' then 'h' else 'c' end,
-                    p_periods[v_periods[ordinal]], p_keys[ordinal], v_window_opened_at_of[ordinal],
-                    v_window_used_of[ordinal], v_window_held_of[ordinal], v_window_limit_of[ordinal]
-                from generate_subscripts(v_used_of, 1) as ordinal
-                where v_used_of[ordinal] is not null and p_verbs[ordinal] <> 'commit';
+            if v_needed is not null then
+                select counted.* into v_fitting, v_batch.parts
+                from headroom.count_parts(
+                    p_bucket, p_users, p_periods, v_periods, p_part_users, p_part_kinds, p_part_names, p_part_messages,
+                    p_part_limits, p_part_window_limits, p_part_window_seconds, v_enforced_of, v_needed, v_now
+                ) as counted;
+                if v_fitting <> v_needed then
+                    raise exception 'the parts of some users do not fit' using errcode = 'HR014';
+                end if;
             end if;
-            if cardinality(v_settled) > 0 then
-                perform headroom.settle_holds(
+            if v_used_of is not null or v_settled <> '{}' then
+                perform headroom.write_keys(
                     p_bucket, p_users, p_periods, v_periods, p_keys, p_verbs, p_key_messages, v_settled,
-                    v_key_messages, v_generation_of, v_used_of, v_held_of, v_limit_of, v_window_used_of,
-                    v_window_held_of, v_window_limit_of, v_now
+                    v_key_messages, v_hold_ends, v_generation_of, v_used_of, v_held_of, v_limit_of,
+                    v_window_opened_at_of, v_window_used_of, v_window_held_of, v_window_limit_of, v_now
                 );
             end if;
             exit;
         exception
             when unique_violation then
-                if v_attempt = 2 then
+                if v_reads_all_keys then
                     raise;
                 end if;
+                v_reads_all_keys := true;
+            when sqlstate 'HR014' then
+                v_needed := v_fitting;
         end;
     end loop;
-
-    update headroom.lane_receipts as receipt
-    set number = p_number, counts = v_counted, answers = null, updated_at = v_now
-    where receipt.bucket = p_bucket and receipt.lane = p_lane and receipt.number = p_number - 1;
-    if not found then
-        perform headroom.raise_other_receipt(p_bucket, p_lane, p_number);
-    end if;
-    v_batch.counts := v_counted;
-    v_batch.observed_at := v_now;
-    if v_returned_users <> '{}' then
-        v_batch.usage_rows := headroom.counted_rows(
-            p_bucket, p_users, p_periods, v_periods, v_returned_users, v_key_messages
-        );
-    end if;
-    return v_batch;
+    return headroom.finish_batch(
+        p_bucket, p_lane, p_number, p_users, p_periods, v_periods, v_counted, v_returned_users, v_key_messages,
+        v_batch, v_now
+    );
 end
 $$;
