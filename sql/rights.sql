@@ -111,8 +111,9 @@ begin
     for v_role in select rolname from pg_roles where rolname in ('headroom_user', 'authenticated') loop
         execute format(
             'grant execute on function %s, headroom.requesting_user(), headroom.requesting_period(), '
-            'public.increment_and_check_usage(uuid, integer), public.increment_and_check_usage(uuid, text, integer) '
-            'to %I', v_called_for_users, v_role
+            'public.increment_and_check_usage(uuid, integer, text, uuid), '
+            'public.increment_and_check_usage(uuid, text, integer), '
+            'public.increment_and_check_usage(uuid, text, text) to %I', v_called_for_users, v_role
         );
         execute format('grant select on public.monthly_usage to %I', v_role);
     end loop;

@@ -19,8 +19,12 @@ begin
                 -- Calls of Headroom's function without its optional parameter would match it.
                 ('increment_and_check_usage', 'uuid'),
                 ('increment_and_check_usage', 'uuid, integer'),
+                ('increment_and_check_usage', 'uuid, integer, text, uuid'),
                 ('increment_and_check_usage', 'uuid, text, integer'),
+                ('increment_and_check_usage', 'uuid, text, text'),
+                ('reset_usage', 'uuid'),
                 ('reset_usage', 'uuid, text'),
+                ('reset_usage', 'uuid, text, text, uuid'),
                 ('reset_billing_period', 'text'),
                 ('set_plan', 'uuid, text, text, timestamp with time zone, timestamp with time zone, '
                     'timestamp with time zone, integer'),

@@ -38,7 +38,7 @@ create type headroom.usage_window as (
     holds_end_at timestamptz
 );
 
--- A user's usage at one instant. "messages": what the request counted that the snapshot answers, else 0.
+-- A user's usage at one instant. "messages": those of the request that the snapshot answers if it counted them, else 0.
 create type headroom.usage_snapshot as (
     plan text,
     state text,
@@ -61,6 +61,49 @@ create type headroom.usage_snapshot as (
     window_used integer,
     window_held integer,
     window_limit integer
+);
+
+-- The usage of a part of a user's messages, in the open period unless something else is said.
+create type headroom.part_usage as (
+    -- This is model, member, or fallback: the model that may be used instead of the part before.
+    kind text,
+    -- As a request has it.
+    name text,
+    -- The name in headroom.usage_parts. Null if the plan has no limit for the part: then nothing is counted.
+    counter text,
+    label text,
+    "limit" integer,
+    window_limit integer,
+    window_seconds integer,
+    weight integer,
+    fallback text,
+    -- The columns of headroom.usage_parts. The instants of the window are null if none is open.
+    generation bigint,
+    used integer,
+    held integer,
+    window_opened_at timestamptz,
+    window_ends_at timestamptz,
+    window_used integer,
+    window_held integer,
+    holds_end_at timestamptz
+);
+
+-- Messages that a user may send until they come back: headroom.allowances.
+create type headroom.allowance as (
+    -- This is period, window, model or member.
+    name text,
+    "limit" bigint,
+    used bigint,
+    -- Messages counted or held.
+    taken bigint,
+    -- How many messages of it a message of the request takes.
+    weight integer,
+    -- The limit after the reset; null is none.
+    renewed_limit bigint,
+    -- When the messages come back.
+    resets_at timestamptz,
+    -- When the user can then send them; null if access ends before, or if they never come back.
+    available_at timestamptz
 );
 
 -- What only an answer to USAGE shows. All but "manage" are null if the plan does not come from a store.
@@ -113,6 +156,15 @@ create type headroom.answer as (
     window_used integer,
     window_remaining integer,
     window_resets text,
+    model text,
+    model_limit integer,
+    model_used integer,
+    model_remaining integer,
+    model_resets text,
+    member uuid,
+    member_limit integer,
+    member_used integer,
+    member_remaining integer,
     period text,
     resets text,
     expires text,
@@ -121,6 +173,7 @@ create type headroom.answer as (
     crossed text,
     reason text,
     retry_after bigint,
+    fallback text,
     -- The messages were allowed only because the plan is unenforced. Else null.
     shadow boolean,
     previous_plan text,

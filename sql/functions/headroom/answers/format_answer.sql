@@ -1,11 +1,13 @@
 -- Returns the fields of an answer line for a user whose usage snapshot is p_snapshot, without the sentences, which only
 -- the service has; null if the plan is missing. Instants are whole seconds, cut as the service cuts them. p_messages:
--- the number of messages requested; 0 if the request only reads.
+-- the number of messages requested; 0 if the request only reads. p_parts: headroom.requested_parts, after the request;
+-- null if it names none.
 --
 -- It is in PL/pgSQL, which prepares its expressions once in a transaction. A query would prepare them for each answer,
 -- which takes thirteen times as long.
 create or replace function headroom.format_answer(
-    p_user_id uuid, p_snapshot headroom.usage_snapshot, p_messages integer
+    p_user_id uuid, p_snapshot headroom.usage_snapshot, p_messages integer,
+    p_parts headroom.part_usage[] default null
 ) returns headroom.answer
     language plpgsql stable set search_path = pg_catalog, pg_temp
 as $$
@@ -13,23 +15,18 @@ declare
     v_plan headroom.plans;
     v_answer headroom.answer;
     v_has_access constant boolean := p_snapshot.denial_reason is null;
-    -- A message must fit into each of these allowances: that of the period, and the window. A null limit is unlimited,
-    -- or no window. The reason is that of the first one that is used up, or else of the first that has too few left.
-    v_prefixes constant text[] := array['', 'window_'];
-    v_limits constant bigint[] := array[p_snapshot."limit", p_snapshot.window_limit];
-    v_taken constant bigint[] := array[
-        p_snapshot.used::bigint + p_snapshot.held, p_snapshot.window_used::bigint + p_snapshot.window_held
-    ];
-    -- These are the most messages that each allows once it is renewed, and the instants at which the user can then send
-    -- again; null if access ends before that.
-    v_most bigint[];
-    v_available_at timestamptz[];
-    v_remaining bigint[];
+    -- The first is the period's, the second the window's.
+    v_allowances headroom.allowance[];
+    v_one headroom.allowance;
+    v_part headroom.part_usage;
+    v_prefix text;
+    v_messages bigint;
     v_free bigint;
     v_percent bigint;
     v_percent_before bigint;
     v_is_over boolean := false;
     v_is_used_up boolean := false;
+    -- It is that of the first allowance that is used up, or else of the first that has too few left.
     v_reason text;
     -- It is infinite if one of the allowances that refuse the messages never allows them.
     v_retry_at timestamptz;
@@ -41,36 +38,28 @@ begin
         return null;
     end if;
     v_is_trial := v_plan.cycle = 'trial';
-    v_most := array[v_plan.allowance, p_snapshot.window_limit];
-    v_available_at := array[
-        case
-            when not v_is_trial and (p_snapshot.expires_at <= p_snapshot.resets_at) is not true
-                and p_snapshot.resets_at > p_snapshot.observed_at
-                then p_snapshot.resets_at
-        end,
-        case
-            when (p_snapshot.expires_at <= p_snapshot.window_ends_at) is not true then p_snapshot.window_ends_at
-        end
-    ];
-    for v_one in reverse cardinality(v_limits) .. 1 loop
-        continue when v_limits[v_one] is null;
-        v_free := v_limits[v_one] - v_taken[v_one];
-        v_remaining[v_one] := case when v_has_access then greatest(v_free, 0) else 0 end;
-        v_percent := greatest(v_percent, headroom.taken_percent(v_taken[v_one], v_limits[v_one]));
+    v_allowances := headroom.allowances(p_snapshot, p_parts, v_plan);
+    for v_ordinal in reverse cardinality(v_allowances) .. 1 loop
+        v_one := v_allowances[v_ordinal];
+        continue when v_one."limit" is null;
+        v_messages := p_messages::bigint * v_one.weight;
+        v_free := v_one."limit" - v_one.taken;
+        v_percent := greatest(v_percent, headroom.taken_percent(v_one.taken, v_one."limit"));
         if p_snapshot.messages > 0 then
             v_percent_before := greatest(
-                v_percent_before, headroom.taken_percent(v_taken[v_one] - p_snapshot.messages, v_limits[v_one])
+                v_percent_before, headroom.taken_percent(v_one.taken - v_messages, v_one."limit")
             );
             v_is_over := v_is_over or v_free < 0;
-        elsif p_messages > v_free then
+        elsif v_messages > v_free then
+            v_prefix := case v_one.name when 'period' then '' else v_one.name || '_' end;
             if v_free <= 0 then
-                v_reason := v_prefixes[v_one] || 'limit_reached';
+                v_reason := v_prefix || 'limit_reached';
                 v_is_used_up := true;
             elsif not v_is_used_up then
-                v_reason := v_prefixes[v_one] || 'exceeds_remaining';
+                v_reason := v_prefix || 'exceeds_remaining';
             end if;
             v_retry_at := greatest(v_retry_at, case
-                when p_messages > v_most[v_one] then 'infinity' else coalesce(v_available_at[v_one], 'infinity')
+                when v_messages > v_one.renewed_limit then 'infinity' else coalesce(v_one.available_at, 'infinity')
             end);
         end if;
     end loop;
@@ -84,15 +73,18 @@ begin
     v_answer.display := case
         when v_answer.tier = 'blocked' then 'blocked'
         when v_is_trial then 'trial'
-        when v_answer.tier = 'silent' and (v_plan.cycle <> 'lifetime' or v_limits[1] is null) then 'hidden'
+        when v_answer.tier = 'silent' and (v_plan.cycle <> 'lifetime' or p_snapshot."limit" is null) then 'hidden'
         else 'compact'
     end;
     v_answer.used := p_snapshot.used;
     v_answer.held := nullif(p_snapshot.held, 0);
     v_answer."limit" := p_snapshot."limit";
-    v_answer.remaining := case when v_has_access then v_remaining[1] else 0 end;
+    v_answer.remaining := case
+        when not v_has_access then 0
+        when p_snapshot."limit" is not null then greatest(p_snapshot."limit" - (v_allowances[1]).taken, 0)
+    end;
     v_answer.period := p_snapshot.billing_period;
-    if v_has_access and v_limits[1] is not null then
+    if v_has_access and p_snapshot."limit" is not null then
         v_answer.resets := headroom.instant_text(p_snapshot.resets_at);
     end if;
     -- An active subscription that a store renews does not end at expires_at.
@@ -112,10 +104,37 @@ begin
     end if;
     v_answer.window_limit := p_snapshot.window_limit;
     v_answer.window_used := p_snapshot.window_used;
-    v_answer.window_remaining := v_remaining[2];
+    v_answer.window_remaining := case
+        when p_snapshot.window_limit is null then null
+        when v_has_access then greatest(p_snapshot.window_limit - (v_allowances[2]).taken, 0)
+        else 0
+    end;
     if v_has_access then
         v_answer.window_resets := headroom.instant_text(p_snapshot.window_ends_at);
     end if;
+    foreach v_part in array coalesce(p_parts, '{}') loop
+        continue when v_part.kind = 'fallback';
+        -- Of a limit for the period and one for a window, the fuller one is shown; without either, only the count.
+        v_one := headroom.fuller_allowance(v_allowances, v_part.kind);
+        v_one.used := coalesce(v_one.used, v_part.used);
+        v_free := case
+            when v_one."limit" is null then null
+            when v_has_access then greatest(v_one."limit" - v_one.taken, 0)
+            else 0
+        end;
+        if v_part.kind = 'model' then
+            v_answer.model := v_part.name;
+            v_answer.model_limit := v_one."limit";
+            v_answer.model_used := v_one.used;
+            v_answer.model_remaining := v_free;
+            v_answer.model_resets := case when v_has_access then headroom.instant_text(v_one.resets_at) end;
+        else
+            v_answer.member := v_part.name;
+            v_answer.member_limit := v_one."limit";
+            v_answer.member_used := v_one.used;
+            v_answer.member_remaining := v_free;
+        end if;
+    end loop;
 
     if p_snapshot.messages > 0 then
         v_answer.crossed := nullif(v_answer.tier, headroom.tier_of(
@@ -124,12 +143,15 @@ begin
         v_answer.shadow := nullif(v_is_over, false);
     elsif not v_has_access then
         v_answer.reason := p_snapshot.denial_reason;
-    elsif v_plan.enforced and v_plan.cycle = 'lifetime' and v_limits[1] = 0 then
+    elsif v_plan.enforced and v_plan.cycle = 'lifetime' and p_snapshot."limit" = 0 then
         v_answer.reason := 'no_subscription';
     -- A request that only reads has a reason only if the user has no access.
     elsif v_plan.enforced and p_messages > 0 then
         v_answer.reason := case when v_is_trial and v_reason = 'limit_reached' then 'trial_' else '' end || v_reason;
         v_answer.retry_after := ceil(extract(epoch from nullif(v_retry_at, 'infinity') - p_snapshot.observed_at));
+        v_answer.fallback := case
+            when v_reason is not null then headroom.fallback_model(p_snapshot, p_parts, p_messages)
+        end;
     end if;
     v_answer.status := case
         when p_messages = 0 then 'OK' when v_answer.reason is null then 'ALLOWED' else 'BLOCKED'

@@ -55,7 +55,7 @@ begin
     perform headroom.lock_usage(p_user_id, v_entitlement.billing_period);
     v_snapshot := headroom.read_usage_snapshot(p_user_id, v_unknown_users_policy);
     if headroom.fits(1, v_snapshot.used, v_snapshot.held, p_limit) then
-        v_snapshot := headroom.count_messages(p_user_id, 1, v_unknown_users_policy);
+        v_snapshot := (headroom.count_messages(p_user_id, 1, null, null, v_unknown_users_policy)).snapshot;
         v_is_allowed := v_snapshot.messages > 0;
     end if;
     return headroom.count_result(

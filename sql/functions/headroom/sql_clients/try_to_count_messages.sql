@@ -1,23 +1,28 @@
 -- Makes one attempt of headroom.count_messages. Raises unique_violation or serialization_failure if another session has
 -- created rows of the user meanwhile.
 create or replace function headroom.try_to_count_messages(
-    p_user_id uuid, p_messages integer, p_unknown_users_policy text
-) returns headroom.usage_snapshot
+    p_user_id uuid, p_messages integer, p_model text, p_member uuid, p_unknown_users_policy text,
+    out snapshot headroom.usage_snapshot, out parts headroom.part_usage[]
+)
     language plpgsql set search_path = pg_catalog, pg_temp
 as $$
 declare
     v_bucket constant smallint := headroom.bucket_of(p_user_id);
     v_user headroom.locked_user;
     v_snapshot headroom.usage_snapshot;
+    v_messages bigint;
     v_is_allowed boolean;
 begin
     select locked.* into strict v_user from headroom.lock_and_read_users(
         v_bucket, array[p_user_id], array[p_unknown_users_policy <> 'deny'], p_unknown_users_policy
     ) as locked;
     v_snapshot := v_user.snapshot;
-    v_is_allowed := headroom.may_send(v_snapshot, p_messages);
+    -- The user's rows are locked, so the parts do not change.
+    parts := headroom.requested_parts(p_user_id, v_snapshot.plan, v_snapshot.billing_period, p_model, p_member);
+    v_messages := p_messages::bigint * headroom.weight_of(parts);
+    v_is_allowed := headroom.may_send(v_snapshot, p_messages, parts);
     if v_is_allowed then
-        v_snapshot.used := least(v_snapshot.used::bigint + p_messages, 2147483647);
+        v_snapshot.used := least(v_snapshot.used + v_messages, 2147483647);
         v_snapshot.messages := p_messages;
         if v_snapshot.window_limit is not null then
             if v_snapshot.window_opened_at is null then
@@ -25,7 +30,7 @@ begin
                 v_snapshot.window_ends_at := v_snapshot.observed_at
                     + make_interval(secs => (v_user.entitlement).window_seconds);
             end if;
-            v_snapshot.window_used := least(v_snapshot.window_used::bigint + p_messages, 2147483647);
+            v_snapshot.window_used := least(v_snapshot.window_used + v_messages, 2147483647);
         end if;
         if not (v_user.entitlement).has_subscription then
             perform headroom.create_first_subscriptions(
@@ -55,6 +60,10 @@ begin
             perform headroom.end_earlier_periods(v_bucket, array[p_user_id], array[v_snapshot.billing_period]);
         end if;
     end if;
-    return v_snapshot;
+    if v_is_allowed and parts is not null then
+        parts := headroom.count_parts(parts, p_messages, v_snapshot.observed_at);
+        perform headroom.write_part_usages(p_user_id, v_snapshot.billing_period, parts);
+    end if;
+    snapshot := v_snapshot;
 end
 $$;

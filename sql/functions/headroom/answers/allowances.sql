@@ -1,0 +1,60 @@
+-- Returns the allowances of a user: the period's, the window's, and those of the parts of the messages, each for the
+-- period and for a window. A message must fit into each of them, and counts in each. A null limit is unlimited, or no
+-- window. All decisions are made from this list.
+--
+-- p_parts: headroom.requested_parts, or null. p_plan: that of the snapshot. It is null for a caller that does not ask
+-- when messages come back.
+create or replace function headroom.allowances(
+    p_snapshot headroom.usage_snapshot, p_parts headroom.part_usage[], p_plan headroom.plans default null
+) returns headroom.allowance[]
+    language plpgsql immutable parallel safe set search_path = pg_catalog, pg_temp
+as $$
+declare
+    v_weight constant integer := headroom.weight_of(p_parts);
+    v_reset constant timestamptz := p_snapshot.resets_at;
+    v_available_at constant timestamptz := case
+        when p_plan.cycle <> 'trial' and (p_snapshot.expires_at <= v_reset) is not true
+            and v_reset > p_snapshot.observed_at
+            then v_reset
+    end;
+    v_allowances headroom.allowance[] := array[
+        row(
+            'period', p_snapshot."limit", p_snapshot.used, p_snapshot.used::bigint + p_snapshot.held, v_weight,
+            p_plan.allowance, v_reset, v_available_at
+        )::headroom.allowance,
+        row(
+            'window', p_snapshot.window_limit, p_snapshot.window_used,
+            p_snapshot.window_used::bigint + p_snapshot.window_held, v_weight, p_snapshot.window_limit,
+            p_snapshot.window_ends_at, case
+                when (p_snapshot.expires_at <= p_snapshot.window_ends_at) is not true then p_snapshot.window_ends_at
+            end
+        )::headroom.allowance
+    ];
+    v_part headroom.part_usage;
+    v_each integer;
+begin
+    if p_parts is null then
+        return v_allowances;
+    end if;
+    foreach v_part in array p_parts loop
+        continue when v_part.kind = 'fallback';
+        v_each := case v_part.kind when 'model' then 1 else v_weight end;
+        if v_part."limit" is not null then
+            v_allowances := v_allowances || row(
+                v_part.kind, v_part."limit", v_part.used, v_part.used::bigint + v_part.held, v_each, v_part."limit",
+                v_reset, v_available_at
+            )::headroom.allowance;
+        end if;
+        if v_part.window_limit is not null then
+            v_allowances := v_allowances || row(
+                v_part.kind, v_part.window_limit, coalesce(v_part.window_used, 0),
+                coalesce(v_part.window_used::bigint + v_part.window_held, 0), v_each, v_part.window_limit,
+                v_part.window_ends_at, case
+                    when (p_snapshot.expires_at <= v_part.window_ends_at) is not true then v_part.window_ends_at
+                end
+            )::headroom.allowance;
+        end if;
+    end loop;
+    return v_allowances;
+end
+$$;
