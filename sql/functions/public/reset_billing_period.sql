@@ -1,6 +1,7 @@
--- Sets the counts of all users in a period to 0, closes the windows in these rows, and returns the number of rows. A
--- month or week without a number, as 2026-03, includes the periods with one, as 2026-03.2. Locks the rows in the order
--- of user_id, as batches do, so that it cannot deadlock with them. Messages of these users wait until it commits.
+-- Sets the counts of all users in a period to 0, and those of their models and members, closes the windows in these
+-- rows, and returns the number of users' rows. A month or week without a number, as 2026-03, includes the periods with
+-- one, as 2026-03.2. Locks the rows in the order of user_id, as batches do, so that it cannot deadlock with them.
+-- Messages of these users wait until it commits.
 create or replace function public.reset_billing_period(p_billing_period text) returns bigint
     language plpgsql security definer set search_path = pg_catalog, pg_temp
 as $$
@@ -45,6 +46,14 @@ begin
             where usage.bucket = any(v_buckets) and usage.bucket = locked_rows.bucket
                 and usage.user_id = locked_rows.user_id and usage.billing_period = locked_rows.billing_period
             returning usage.bucket, usage.user_id, usage.billing_period, locked_rows.message_count, usage."limit"
+        ),
+        reset_parts as (
+            update headroom.usage_parts as parts
+            set used = 0, updated_at = headroom.now(), window_opened_at = null, window_ends_at = null,
+                window_used = null, window_held = null
+            from locked_rows
+            where parts.bucket = any(v_buckets) and parts.bucket = locked_rows.bucket
+                and parts.user_id = locked_rows.user_id and parts.billing_period = locked_rows.billing_period
         )
         -- This does what headroom.record_change does, in one statement for all rows.
         insert into headroom.audit_log (bucket, at, user_id, billing_period, action, before, after, reason, actor)

@@ -1,8 +1,10 @@
 -- Sets a user's count to 0 in the named period, or in the current one, and closes an open window. The period 'window'
--- is the open window alone: the counts of periods stay, and without an open window nothing is changed. Returns the
--- usage of the current period. Locks the usage row.
-create or replace function public.reset_usage(p_user_id uuid, p_billing_period text default null)
-    returns headroom.answer
+-- is the open window alone: the counts of periods stay, and without an open window nothing is changed. The counts of
+-- models and members are reset, too; with p_model or p_member only those are. Returns the usage of the current period.
+-- Locks the usage row.
+create or replace function public.reset_usage(
+    p_user_id uuid, p_billing_period text default null, p_model text default null, p_member uuid default null
+) returns headroom.answer
     language plpgsql security definer set search_path = pg_catalog, pg_temp
 as $$
 declare
@@ -10,6 +12,7 @@ declare
     v_before public.message_usage;
     v_entitlement headroom.entitlement;
     v_window headroom.usage_window;
+    v_snapshot headroom.usage_snapshot;
     -- It is a variable, because Citus sends no UPDATE that calls nextval.
     v_generation bigint;
 begin
@@ -27,7 +30,15 @@ begin
         perform headroom.lock_subscriber(p_user_id);
         perform headroom.correct_clock_jump(p_user_id, v_entitlement, headroom.now());
     end if;
-    if v_period = 'window' then
+    if p_model is not null or p_member is not null then
+        perform headroom.reset_parts(p_user_id, p_billing_period, v_entitlement, p_model, p_member);
+        v_snapshot := headroom.read_usage_snapshot(p_user_id, headroom.unknown_users_policy());
+        return headroom.format_answer(
+            p_user_id, v_snapshot, 0, headroom.requested_parts(
+                p_user_id, v_snapshot.plan, v_snapshot.billing_period, p_model, p_member
+            )
+        );
+    elsif v_period = 'window' then
         v_window := headroom.close_window(p_user_id, v_entitlement.billing_period);
         if v_window.opened_at is not null then
             perform headroom.record_change(
@@ -45,6 +56,7 @@ begin
     end if;
     if v_period = v_entitlement.billing_period then
         perform headroom.close_window(p_user_id, v_period);
+        perform headroom.close_part_windows(p_user_id, null, null);
     end if;
     select * into v_before from public.message_usage
     where bucket = headroom.bucket_of(p_user_id) and user_id = p_user_id and billing_period = v_period
@@ -65,9 +77,10 @@ begin
         p_user_id, v_period, 'reset', headroom.usage_record(v_period, v_before.message_count, v_before."limit"),
         case when found then headroom.usage_record(v_period, 0, v_before."limit") end
     );
+    perform headroom.reset_all_parts(p_user_id, v_period);
     return headroom.format_answer(
         p_user_id, headroom.read_usage_snapshot(p_user_id, headroom.unknown_users_policy()), 0
     );
 end
 $$;
-alter function public.reset_usage(uuid, text) owner to headroom_owner;
+alter function public.reset_usage(uuid, text, text, uuid) owner to headroom_owner;

@@ -31,7 +31,7 @@ begin
         -- No time zone is more than 14 hours ahead of UTC, or more than 12 behind it.
         and v_day <= headroom.period_day(v_cycle, v_now + interval '14 hours', 1, 'UTC')
         and (
-            has_function_privilege(v_caller, 'public.reset_usage(uuid, text)', 'EXECUTE')
+            has_function_privilege(v_caller, 'public.reset_usage(uuid, text, text, uuid)', 'EXECUTE')
             or v_day >= case v_cycle
                 when 'monthly' then headroom.period_day(v_cycle, v_now, 1, 'UTC') - interval '1 month'
                 else headroom.period_day(v_cycle, v_now - interval '12 hours', 1, 'UTC')
