@@ -54,7 +54,9 @@ declare
         'public.current_usage, public.monthly_usage, public.billing_period_report, public.audit_trail';
     -- End users read monthly_usage, too. They have no USAGE on the schema, so they cannot call its functions by name.
     v_called_for_users constant text := headroom.called_functions('{public.monthly_usage}');
-    v_called constant text := headroom.called_functions(format('{%s}', v_views)::regclass[]);
+    v_called constant text := headroom.called_functions(
+        format('{%s, headroom.usage_by_model, headroom.usage_by_member}', v_views)::regclass[]
+    );
     v_role text;
     v_type regtype;
 begin
