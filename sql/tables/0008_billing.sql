@@ -144,7 +144,8 @@ create table headroom.usage_transfers (
 comment on table headroom.usage_transfers is
     'Transfers that may raise the receiver''s counts, once each; raised has what they added.';
 comment on column headroom.usage_transfers.raised is
-    'For each billing period that was raised: the messages that were added, and the generation of the usage row.';
+    'For each billing period that was raised: the messages that were added, the generation of the usage row, and the '
+    'same for each of headroom.usage_parts that was raised.';
 comment on column headroom.usage_transfers.raised_window is
     'If the receiver''s window was raised: when it opened, the messages that were added, and when the receiver''s own '
     'ends that was open.';

@@ -14,14 +14,17 @@ declare
     v_period text;
     v_messages integer;
     v_generation bigint;
+    v_parts jsonb;
     v_row public.message_usage;
 begin
     delete from headroom.usage_transfers as transfers
     where transfers.source = p_transfer ->> 'source' and transfers.event_id = p_transfer ->> 'event'
         and transfers.giver = (p_transfer ->> 'giver')::uuid and transfers.receiver = v_receiver
     returning transfers.raised, transfers.raised_window into v_raised, v_raised_window;
-    for v_period, v_messages, v_generation in
-        select periods.key, (periods.value ->> 'messages')::integer, (periods.value ->> 'generation')::bigint
+    for v_period, v_messages, v_generation, v_parts in
+        select
+            periods.key, (periods.value ->> 'messages')::integer, (periods.value ->> 'generation')::bigint,
+            periods.value -> 'parts'
         from jsonb_each(v_raised) as periods
         order by periods.key
     loop
@@ -39,9 +42,11 @@ begin
             v_receiver, v_period, 'store_event', headroom.usage_record(v_period, v_row.message_count, v_row."limit"),
             headroom.usage_record(v_period, v_row.message_count - v_messages, v_row."limit"), p_reason, p_event_id
         );
+        perform headroom.revert_transferred_parts(v_receiver, v_period, v_parts);
     end loop;
     if v_raised_window is not null then
         perform headroom.revert_transferred_window(v_receiver, v_raised_window);
+        perform headroom.revert_transferred_part_windows(v_receiver, v_raised_window -> 'parts');
     end if;
 end
 $$;

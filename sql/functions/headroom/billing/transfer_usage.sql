@@ -1,6 +1,7 @@
 -- Raises the receiver's counts in the open periods of some plans to the giver's used and held messages, once for each
 -- event, giver and receiver, and the receiver's window to the giver's. Otherwise a transfer would be a free reset. A
--- period that has ended is open while its renewal is awaited, until the next one begins. Locks the receiver's rows.
+-- period that has ended is open while its renewal is awaited, until the next one begins. The counts and windows of
+-- models and members go along by the same rules. Locks the receiver's rows.
 --
 -- p_transfer: {"source", "event", "giver", "receiver", "plans": the plans of the transferred subscriptions that became
 -- the receiver's access, "window": the giver's open window before this event (headroom.usage_window)}.
@@ -22,6 +23,8 @@ declare
     v_plan_name text;
     v_ends_at timestamptz;
     v_messages integer;
+    v_given_periods text[];
+    v_raised_parts jsonb;
     v_plan headroom.plans;
     v_before public.message_usage;
     v_after public.message_usage;
@@ -37,7 +40,7 @@ begin
     if not found then
         return;
     end if;
-    for v_period, v_plan_name, v_ends_at, v_messages in
+    for v_period, v_plan_name, v_ends_at, v_messages, v_given_periods in
         -- These are the receiver's periods in each cycle of these plans.
         with periods as (
             select distinct on (plans.cycle)
@@ -75,7 +78,8 @@ begin
             max(least(
                 usage.message_count::bigint + headroom.held_messages(v_giver, usage.billing_period, usage.held),
                 2147483647
-            ))
+            )),
+            array_agg(usage.billing_period)
         from public.message_usage as usage
         left join periods on periods.cycle = headroom.label_cycle(usage.billing_period)
         where usage.bucket = headroom.bucket_of(v_giver) and usage.user_id = v_giver and (
@@ -108,11 +112,15 @@ begin
         set message_count = excluded.message_count, updated_at = excluded.updated_at, usable_until = '-infinity'
         where usage.message_count < excluded.message_count
         returning * into v_after;
-        if found then
-            v_raised := v_raised || jsonb_build_object(v_period, jsonb_build_object(
+        if not found then
+            v_after := v_before;
+        end if;
+        v_raised_parts := headroom.transfer_parts(v_giver, v_given_periods, v_receiver, v_period);
+        if v_after is distinct from v_before or v_raised_parts is not null then
+            v_raised := v_raised || jsonb_build_object(v_period, jsonb_strip_nulls(jsonb_build_object(
                 'messages', v_after.message_count - coalesce(v_before.message_count, 0),
-                'generation', v_after.generation
-            ));
+                'generation', v_after.generation, 'parts', v_raised_parts
+            )));
             perform headroom.record_change(
                 v_receiver, v_period, 'store_event',
                 headroom.usage_record(v_period, v_before.message_count, v_before."limit"),
@@ -133,6 +141,13 @@ begin
             v_receiver, v_window, case when v_entitlement.plan = any(v_plans) then v_entitlement.window_seconds end,
             v_entitlement.billing_period
         );
+        v_raised_parts := headroom.transfer_part_windows(
+            v_giver, v_receiver, case when v_entitlement.plan = any(v_plans) then v_entitlement.plan end,
+            headroom.receiving_period(v_receiver, v_entitlement.billing_period)
+        );
+        if v_raised_parts is not null then
+            v_raised_window := coalesce(v_raised_window, '{}') || jsonb_build_object('parts', v_raised_parts);
+        end if;
     end if;
     update headroom.usage_transfers as transfers set raised = v_raised, raised_window = v_raised_window
     where transfers.source = p_transfer ->> 'source' and transfers.event_id = p_transfer ->> 'event'

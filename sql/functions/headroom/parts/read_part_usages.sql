@@ -34,7 +34,8 @@ begin
             v_part.window_ends_at := headroom.window_end(
                 v_counted.window_opened_at, v_counted.window_ends_at, v_limit.window_seconds
             );
-            if v_part.window_ends_at > headroom.now() then
+            -- A limit without windows now counts nothing in one that is open.
+            if v_limit.window_seconds is not null and v_part.window_ends_at > headroom.now() then
                 v_part.window_opened_at := v_counted.window_opened_at;
                 v_part.window_used := v_counted.window_used;
                 v_part.window_held := v_counted.window_held;

@@ -15,10 +15,10 @@ begin
     if v_parts <> '{}' then
         perform headroom.write_parts(
             headroom.bucket_of(p_user_id), array_agg(p_user_id), array_agg(p_billing_period), array_agg(part.kind),
-            array_agg(part.counter), array_agg(coalesce(part.generation, headroom.next_generation())),
-            array_agg(part.used), array_agg(part.held), array_agg(part."limit"), array_agg(part.window_opened_at),
-            array_agg(part.window_ends_at), array_agg(part.window_used), array_agg(part.window_held),
-            array_agg(part.window_limit), array_agg(part.holds_end_at)
+            array_agg(part.counter), array_agg(part.generation), array_agg(part.used), array_agg(part.held),
+            array_agg(part."limit"), array_agg(part.window_opened_at), array_agg(part.window_ends_at),
+            array_agg(part.window_used), array_agg(part.window_held), array_agg(part.window_limit),
+            array_agg(part.holds_end_at)
         )
         from unnest(v_parts) as part;
     end if;

@@ -23,7 +23,9 @@ left join headroom.plan_limits as limits
         and limits.name = case parts.kind when 'member' then '*' else parts.name end
 left join lateral (
     select expired.held, expired.window_held
-    from headroom.part_holds(parts.user_id, parts.billing_period, parts.kind, parts.name) as expired
+    from headroom.held_parts(
+        parts.user_id, parts.billing_period, parts.kind, parts.name, parts.window_opened_at, headroom.now()
+    ) as expired
     where parts.holds_end_at <= headroom.now()
     -- With an offset, the function is called for such rows only.
     offset 0

@@ -61,7 +61,7 @@ begin
         end if;
     end if;
     if v_is_allowed and parts is not null then
-        parts := headroom.count_parts(parts, p_messages, v_snapshot.observed_at);
+        parts := headroom.add_to_parts(parts, p_messages, v_snapshot.observed_at);
         perform headroom.write_part_usages(p_user_id, v_snapshot.billing_period, parts);
     end if;
     snapshot := v_snapshot;

@@ -25,12 +25,7 @@ begin
     if not coalesce(v_taken > 0 and v_ends_at > headroom.now(), false) then
         return null;
     end if;
-    -- Without a row, the receiver has passed the subscription on before it gave access.
-    select usage.billing_period into v_period
-    from public.message_usage as usage
-    where usage.bucket = headroom.bucket_of(p_receiver) and usage.user_id = p_receiver
-    order by usage.billing_period = p_billing_period desc, usage.updated_at desc
-    limit 1;
+    v_period := headroom.receiving_period(p_receiver, p_billing_period);
     v_window.used := greatest(v_own.used, v_taken);
     v_window.held := coalesce(v_own.held, 0);
     if v_own.opened_at is null or v_own.ends_at < v_ends_at then

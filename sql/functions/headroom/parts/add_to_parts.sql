@@ -1,6 +1,6 @@
 -- Returns the usage of the parts after p_messages are counted in them. The first message opens the window of a limit.
 -- p_parts: headroom.requested_parts.
-create or replace function headroom.count_parts(
+create or replace function headroom.add_to_parts(
     p_parts headroom.part_usage[], p_messages integer, p_at timestamptz
 ) returns headroom.part_usage[]
     language plpgsql immutable parallel safe set search_path = pg_catalog, pg_temp
