@@ -2,7 +2,7 @@
 -- hour after p_at. The messages of periods after the open one were sent in reality before p_at, so they count in the
 -- open period, and the rows of those periods are deleted. A trial that a message began starts at p_at, and holds get
 -- their remaining time again. Windows that were opened then, even in rows of other plans, become one
--- (headroom.correct_window). The caller has locked the subscriber. Locks the usage rows.
+-- (headroom.correct_window). Counts of models and members follow (headroom.correct_parts). The caller has locked the subscriber. Locks the usage rows.
 --
 -- Without the correction, the user would have an allowance in both periods, or a trial that lasts years.
 create or replace function headroom.correct_clock_jump(
@@ -54,6 +54,7 @@ begin
             and usage.updated_at > v_latest
         order by usage.billing_period for update
     ) as later;
+    perform headroom.correct_parts(p_user_id, v_period, v_later, p_at);
     if v_later is null then
         if v_window.opened_at is not null then
             perform headroom.write_window(
