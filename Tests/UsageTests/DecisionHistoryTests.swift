@@ -167,6 +167,7 @@ extension Answer {
     /// The fields that the model derives, too: see `Reply.fields`.
     var fields: [String: String] {
         func text(_ instant: Instant?) -> String? { instant.map { "\($0.number)" } }
+        let window = snapshot.otherAllowancesShown.first { $0.name == .window }
         let fields = [
             "tier": snapshot.tier.rawValue,
             "fullest": "\(snapshot.allowances.fullest.name)",
@@ -180,8 +181,8 @@ extension Answer {
             "grace_until": text(snapshot.graceUntilShown),
             "next_day": text(snapshot.nextTrialDayAt),
             "day": snapshot.trialDay.map { "\($0.day) of \($0.days)" },
-            "window": snapshot.otherAllowancesShown.first.map { "\($0.used) of \($0.limit), \($0.remaining) left" },
-            "window_resets": text(snapshot.otherAllowancesShown.first?.resetsAt),
+            "window": window.map { "\($0.used ?? 0) of \($0.limit ?? 0), \($0.remaining ?? 0) left" },
+            "window_resets": text(window?.resetsAt),
         ]
         return fields.compactMapValues { $0 }
     }

@@ -128,7 +128,7 @@ extension GoldenTable.Example {
 extension Answer {
     /// The fields of the table, without the banner.
     fileprivate var inTable: [String: String] {
-        let window = snapshot.otherAllowancesShown.first
+        let window = snapshot.otherAllowancesShown.first { $0.name == .window }
         let words: [String: String?] = [
             "status": "\(status)".prefix { $0 != "(" }.uppercased(),
             "used": "\(snapshot.used)",
@@ -136,8 +136,8 @@ extension Answer {
             "tier": snapshot.tier.rawValue,
             "display": snapshot.display.rawValue,
             "remaining": snapshot.remaining.map(String.init) ?? "unlimited",
-            "window_used": window.map { "\($0.used)" },
-            "window_remaining": window.map { "\($0.remaining)" },
+            "window_used": window?.used.map(String.init),
+            "window_remaining": window?.remaining.map(String.init),
             "crossed": crossed?.rawValue,
             "reason": reason?.rawValue,
             "retry_after": retryAfterSeconds.map(String.init),

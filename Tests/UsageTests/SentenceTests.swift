@@ -239,12 +239,13 @@ struct WordsTests {
             (values.day, values.days) = (2, 3)
             values.waitSeconds = 7_741
             values.entitlement = UsageSnapshot.monthly(used: number).entitlement
+            (values.banner, values.fallback) = ("That was it.", "Small")
             let isAboutOne = sentence.numberBlank == .remaining ? number == 99 : number == 1
             let template = isAboutOne ? forms.one ?? forms.other : forms.other
             let expected = [
                 "used": "\(number)", "remaining": "\(100 - number)", "limit": "\(limit)", "requested": "150",
                 "date": "December 1", "day": "2", "days": "3", "label": "Premium", "period": "2026-11",
-                "wait": "2 hours 10 minutes",
+                "wait": "2 hours 10 minutes", "banner": "That was it.", "fallback": "Small",
             ].reduce(template) { $0.replacing("{\($1.key)}", with: $1.value) }
             #expect(Phrase(sentence, values).text == expected && !expected.contains("{"))
         }
