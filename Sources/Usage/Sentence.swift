@@ -89,9 +89,6 @@ public enum Sentence: String, Sendable, CaseIterable {
     case minutes
     case waitJoined = "wait_joined"
 
-    /// Whether `{label}` is that of a model, and not of the plan.
-    var isAboutModel: Bool { self != .blockedEnded && self != .labelTrial }
-
     static let months: [Sentence] = [
         .month1, .month2, .month3, .month4, .month5, .month6, .month7, .month8, .month9, .month10, .month11, .month12,
     ]

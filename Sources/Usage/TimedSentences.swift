@@ -72,6 +72,9 @@ struct TimedSentences {
         }
     }
 
+    /// The sentences about a model: `{label}` is its name there, and elsewhere the plan's.
+    static let sentencesAboutModels = [model, usedUpModel].flatMap { [$0.dated, $0.waiting, $0.undated] }
+
     private static let model = TimedSentences(dated: .modelUntil, waiting: .modelWait, undated: .modelUndated)
     private static let usedUpModel = TimedSentences(
         dated: .blockedModelUntil,

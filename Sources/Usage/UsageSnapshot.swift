@@ -365,9 +365,7 @@ extension UsageSnapshot {
         for allowance in allowances where !allowance.fits(messages) {
             guard messages * allowance.weight <= allowance.renewedLimit ?? .max,
                 let availableAt = availableAgainAt(allowance)
-            else {
-                return nil
-            }
+            else { return nil }
             end = max(end, availableAt)
         }
         return end.secondsRoundedUp(since: observedAt)

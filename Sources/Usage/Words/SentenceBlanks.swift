@@ -1,7 +1,7 @@
 /// A place in a template where a value is filled in: `{remaining}`.
 public enum Blank: String, Sendable, CaseIterable {
-    case remaining, limit, used, requested, date, wait, label, banner, fallback, day, days, period, month, year, n,
-        larger, smaller
+    case remaining, limit, used, requested, date, wait, label, banner, fallback, day, days, period, month, year, n
+    case larger, smaller
 }
 
 extension Sentence {

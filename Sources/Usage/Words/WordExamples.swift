@@ -37,9 +37,10 @@ extension Vocabulary {
             values.waitSeconds = Vocabulary.exampleWaitSeconds
             (values.day, values.days) = (2, 3)
             values.entitlement = Vocabulary.exampleEntitlement
-            values.modelLabel = sentence.isAboutModel ? "Large" : nil
-            values.fallback = "Small"
-            if sentence == .fallback { values.banner = example(of: .blockedModelWait, number) }
+            if TimedSentences.sentencesAboutModels.contains(sentence) { values.modelLabel = "GPT-5 Large" }
+            if sentence == .fallback {
+                (values.banner, values.fallback) = (example(of: .blockedModelWait, number), "GPT-5 Mini")
+            }
             return Phrase(sentence, values).text(in: self)
         }
     }
