@@ -63,6 +63,7 @@ public enum Sentence: String, Sendable, CaseIterable {
     case blockedModelUntil = "blocked_model_until"
     case blockedModelWait = "blocked_model_wait"
     case blockedModelUndated = "blocked_model_undated"
+    case blockedModelNoMessages = "blocked_model_no_messages"
     case fallback
     case blockedMemberUntil = "blocked_member_until"
     case blockedMemberWait = "blocked_member_wait"

@@ -56,15 +56,15 @@ struct TimedSentences {
     /// Returns the sentences about an allowance of which some messages are left, or which is used up.
     ///
     /// - Parameter tier: not silent.
-    static func about(_ name: Allowance.Name, _ tier: Tier) -> TimedSentences {
-        switch (name, tier) {
+    static func about(_ allowance: Allowance, _ tier: Tier) -> TimedSentences {
+        switch (allowance.name, tier) {
         case (.period, .silent), (.period, .gentle): gentle
         case (.period, .prominent): prominent
         case (.period, .blocked): usedUp
         case (.window, .silent), (.window, .gentle): gentleWindow
         case (.window, .prominent): prominentWindow
         case (.window, .blocked): usedUpWindow
-        case (.model, .blocked): usedUpModel
+        case (.model, .blocked): allowance.limit == 0 ? noModel : usedUpModel
         case (.model, _): model
         case (.member, .silent), (.member, .gentle): gentleMember
         case (.member, .prominent): prominent
@@ -73,13 +73,19 @@ struct TimedSentences {
     }
 
     /// The sentences about a model: `{label}` is its name there, and elsewhere the plan's.
-    static let sentencesAboutModels = [model, usedUpModel].flatMap { [$0.dated, $0.waiting, $0.undated] }
+    static let sentencesAboutModels = [model, usedUpModel, noModel].flatMap { [$0.dated, $0.waiting, $0.undated] }
 
     private static let model = TimedSentences(dated: .modelUntil, waiting: .modelWait, undated: .modelUndated)
     private static let usedUpModel = TimedSentences(
         dated: .blockedModelUntil,
         waiting: .blockedModelWait,
         undated: .blockedModelUndated
+    )
+    /// The plan has no messages with the model, so that there is nothing to come back.
+    private static let noModel = TimedSentences(
+        dated: .blockedModelNoMessages,
+        waiting: .blockedModelNoMessages,
+        undated: .blockedModelNoMessages
     )
     /// They are those of the period, but for the conversations of this month, which are everybody's.
     private static let gentleMember = TimedSentences(

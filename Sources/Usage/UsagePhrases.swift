@@ -27,7 +27,7 @@ extension UsageSnapshot {
             // The plan is unenforced, so the user can go on.
             if allowance.isUsedUp { return nil }
         }
-        var phrase = phrase(.about(allowance.name, tier), allowance, comeback(of: allowance), in: zone)
+        var phrase = phrase(.about(allowance, tier), allowance, comeback(of: allowance), in: zone)
         if allowance.name == .model { phrase.values.modelLabel = parts.first { $0.part.kind == .model }?.label }
         return phrase
     }

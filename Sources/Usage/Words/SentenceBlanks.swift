@@ -21,6 +21,7 @@ extension Sentence {
         case .modelUntil, .blockedModelUntil: [.remaining, .limit, .used, .label, .date]
         case .modelWait, .blockedModelWait: [.remaining, .limit, .used, .label, .wait]
         case .modelUndated, .blockedModelUndated: [.remaining, .limit, .used, .label]
+        case .blockedModelNoMessages: [.label]
         case .fallback: [.banner, .fallback]
         case .blockedMemberUntil: [.remaining, .limit, .used, .date]
         case .blockedMemberWait: [.remaining, .limit, .used, .wait]
