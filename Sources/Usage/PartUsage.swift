@@ -90,13 +90,12 @@ public struct PartUsage: Sendable, Equatable {
         return allowances
     }
 
-    /// Adds to the counts of the period and of the window.
+    /// Adds to the counts of the period and of the window. They stop at `UsageSnapshot.countMaximum`.
     fileprivate mutating func add(used: Int, held: Int) {
-        counter.used += used
-        counter.held += held
+        func sum(_ count: Int, _ messages: Int) -> Int { min(count + messages, UsageSnapshot.countMaximum) }
+        (counter.used, counter.held) = (sum(counter.used, used), sum(counter.held, held))
         guard limit?.window != nil else { return }
-        counter.windowUsed += used
-        counter.windowHeld += held
+        (counter.windowUsed, counter.windowHeld) = (sum(counter.windowUsed, used), sum(counter.windowHeld, held))
     }
 
     /// Opens the window if the limit has one and none is open.
