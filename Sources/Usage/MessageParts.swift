@@ -1,4 +1,6 @@
 /// The name of a model, as requests and limits have it.
+///
+/// A string literal is a name. One of another form stops the program.
 public struct ModelName: Sendable, Hashable {
     public static let lengthBytes = 1...64
     /// The form of a name, for error messages.
@@ -22,6 +24,13 @@ public struct ModelName: Sendable, Hashable {
             true
         default: false
         }
+    }
+}
+
+extension ModelName: ExpressibleByStringLiteral {
+    public init(stringLiteral text: String) {
+        guard let name = ModelName(text) else { preconditionFailure("a model's name must be \(ModelName.form)") }
+        self = name
     }
 }
 

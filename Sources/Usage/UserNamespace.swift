@@ -49,11 +49,13 @@ public struct UserNamespace: Sendable, Hashable {
 extension UserNamespace {
     /// The rule for a user's id, for error messages.
     ///
-    /// - Parameter namespace: nil if users are UUIDs only.
-    public static func rule(_ namespace: UserNamespace?) -> String {
+    /// - Parameters:
+    ///   - namespace: nil if users are UUIDs only.
+    ///   - argument: the name of the argument or member that has the id.
+    public static func rule(_ namespace: UserNamespace?, of argument: String = "user") -> String {
         namespace == nil
-            ? "user must be a UUID: 8-4-4-4-12 hexadecimal digits; other ids need the setting user-namespace"
-            : "user must be a UUID, or a text of 1 to 255 bytes without spaces and control characters, and not . or .."
+            ? "\(argument) must be a UUID: 8-4-4-4-12 hexadecimal digits; other ids need the setting user-namespace"
+            : "\(argument) must be a UUID, or a text of 1 to 255 bytes without spaces and control characters, and not . or .."
     }
 }
 

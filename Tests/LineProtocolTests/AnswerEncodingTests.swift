@@ -1,3 +1,4 @@
+import TestSupport
 import Testing
 import Usage
 
@@ -232,6 +233,37 @@ struct AnswerEncodingTests {
         #expect(answer.usage.window == WindowStatus(limit: 10, used: 6, remaining: 3, resets: endsAt))
     }
 
+    @Test("The fields of models and members stand after those of a window, and a client reads them")
+    func parts() throws {
+        var snapshot = Example.paid(used: 9)
+        let limit = PlanLimit(.model, "gpt-5*", allowance: 50, weight: 2, fallback: "gpt-4o-mini")
+        var counter = PartCounter()
+        (counter.used, counter.held) = (49, 1)
+        let fallback = PartUsage.Fallback(model: "gpt-4o-mini", limit: nil, counter: PartCounter())
+        snapshot.parts = [
+            PartUsage(.model("gpt-5"), limit: limit, counter: counter, fallback: fallback),
+            PartUsage(.member(ben), limit: PlanLimit(.member, "*")),
+        ]
+        let encoded = line(snapshot.check(1, of: user))
+        #expect(
+            encoded.contains(
+                " remaining=791 model=gpt-5 model_limit=50 model_used=49 model_remaining=0 "
+                    + "model_resets=2026-12-01T00:00:00Z member=\(ben) member_used=0 period=2026-11 "
+            )
+        )
+        #expect(encoded.contains(" reason=model_limit_reached retry_after=829800 fallback=gpt-4o-mini banner="))
+        guard case .answer(let answer) = try ReceivedReplyTests.receive(encoded).first else {
+            Issue.record("not an answer")
+            return
+        }
+        let model = ModelUsage(name: "gpt-5", limit: 50, used: 49, remaining: 0, resets: Example.december)
+        #expect(answer.usage.model == model)
+        #expect(answer.usage.member == MemberUsage(id: ben, used: 0))
+        #expect(answer.usage.fallback == "gpt-4o-mini" && answer.status == .blocked(.modelLimitReached))
+        snapshot.parts = [PartUsage(.model("gpt-5"), limit: nil)]
+        #expect(line(snapshot.usage(of: user)).contains(" remaining=791 model=gpt-5 period="))
+    }
+
     @Test("USAGE has more fields than a message, those that are declared as only of USAGE")
     func fieldsOfUsage() throws {
         var snapshot = Example.paid(used: 640, state: .gracePeriod)
@@ -270,6 +302,19 @@ struct AnswerEncodingTests {
             renewsAt: Instant(microsecondsSince1970: Int64.max)
         )
         snapshot.details = SubscriptionDetails(nextPlan: word, price: word, currency: word, manage: word)
+        var counter = PartCounter()
+        (counter.used, counter.windowUsed) = (Int.min, Int.min)
+        let longest = try #require(ModelName(String(repeating: "m", count: ModelName.lengthBytes.upperBound)))
+        let fallback = PartUsage.Fallback(model: longest, limit: nil, counter: PartCounter())
+        snapshot.parts = [
+            PartUsage(
+                .model(longest),
+                limit: PlanLimit(.model, longest.text, allowance: Int.max),
+                counter: counter,
+                fallback: fallback
+            ),
+            PartUsage(.member(user), limit: PlanLimit(.member, "*", allowance: Int.max), counter: counter),
+        ]
         let answer = Answer(
             user: user,
             status: .blocked(.trialLimitReached),

@@ -45,6 +45,16 @@ extension BadInput {
             "CONSUME \(userText) secret=1", "CONSUME \(userText) =1", "CONSUME \(userText) =", "HELP a=b",
             "CONSUME user=\(userText)", "CONSUME key=1 \(userText)",
         ].map { .line($0) }
+        // Models and members.
+        + [
+            "model=", "model=gpt*", "model=gpt,5", "model=modèle", "model=\(String(repeating: "m", count: 65))",
+            "model=a model=b", "member=", "member=secret", "member=\(userText)0",
+            "member=\(userText) MEMBER=\(userText)",
+        ].map { .line("CONSUME \(userText) \($0)") }
+        + [
+            "COMMIT \(userText) key=a model=m", "RELEASE \(userText) key=a member=\(userText)",
+            "HISTORY \(userText) model=m", "GRANT \(userText) 5 key=a model=m", "FORGET \(userText) member=\(userText)",
+        ].map { .line($0) }
         // GRANT and FORGET.
         + [
             "GRANT", "GRANT \(userText)", "GRANT \(userText) 5", "GRANT \(userText) key=a",

@@ -158,8 +158,12 @@ struct ReceivedReplyTests {
     func malformed(text: String) { #expect(throws: MalformedReply.self) { try ReceivedReplyTests.receive(text) } }
 
     @Test(
-        "A yes that is not 1, and an incomplete window, are refused",
-        arguments: ["replayed=2", "replayed=0", "replayed=true", "shadow=yes", "window_limit=5", "window_used=x"]
+        "A yes that is not 1, an incomplete window, and numbers without their model or member are refused",
+        arguments: [
+            "replayed=2", "replayed=0", "replayed=true", "shadow=yes", "window_limit=5", "window_used=x",
+            "model_limit=5",
+            "model=m*", "member_used=5", "member=x", "fallback=m*",
+        ]
     )
     func inexact(field: String) throws {
         let line = encoded(.answer(Answer(user: user, status: .ok, snapshot: Example.paid(used: 1))))

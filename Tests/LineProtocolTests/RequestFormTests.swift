@@ -1,4 +1,5 @@
 import NIOCore
+import TestSupport
 import Testing
 import Usage
 
@@ -14,6 +15,15 @@ struct RequestFormTests {
     private static let german = SentenceOptions(language: LanguageTag("de"))
     private static let berlin = SentenceOptions(timeZone: CivilTimeZone("Europe/Berlin"))
     private static let both = SentenceOptions(language: german.language, timeZone: berlin.timeZone)
+
+    private static let gpt5 = parts(model: "gpt-5")
+    private static let member = parts(member: ben)
+    private static let modelAndMember = parts(model: "openai/gpt-5:free@eu_1.0", member: ben)
+
+    private static func parts(model: ModelName? = nil, member: UserID? = nil) -> MessageParts {
+        guard let parts = MessageParts(model: model, member: member) else { preconditionFailure("no part is given") }
+        return parts
+    }
 
     private static func channel(_ user: String) -> UsageChannel {
         guard let channel = UsageChannel("usage:" + user) else { preconditionFailure("no channel of \(user)") }
@@ -48,6 +58,21 @@ struct RequestFormTests {
         ("CHECK \(userText) TZ=Europe/Berlin", .withSentences(.check(user: user, messages: 1), berlin)),
         ("USAGE \(userText) tz=Europe/Berlin lang=de", .withSentences(.usage(user: user, period: nil), both)),
         ("RELEASE \(userText) tz=Europe/Berlin key=a", .withSentences(.release(user: user, key: keyA), berlin)),
+        ("CONSUME \(userText) model=gpt-5", .withParts(.consume(user: user, messages: 1), gpt5)),
+        (
+            "CONSUME \(userText) 2 lang=de MEMBER=\(ben) model=openai/gpt-5:free@eu_1.0 key=a",
+            .withSentences(.withParts(.consume(user: user, messages: 2, key: keyA), modelAndMember), german)
+        ),
+        ("CHECK \(userText) 7 member=\(ben)", .withParts(.check(user: user, messages: 7), member)),
+        (
+            "RESERVE \(userText) key=a model=gpt-5 ttl=9",
+            .withParts(.reserve(user: user, messages: 1, key: keyA, ttlSeconds: 9), gpt5)
+        ),
+        ("USAGE \(userText) model=gpt-5", .withParts(.usage(user: user, period: nil), gpt5)),
+        ("USAGE \(userText) 2026-11 member=\(ben)", .withParts(.usage(user: user, period: month), member)),
+        ("RESETUSAGE \(userText) model=gpt-5", .withParts(.resetUsage(user: user, period: nil), gpt5)),
+        ("RESETUSAGE \(userText) 2026-11 member=\(ben)", .withParts(.resetUsage(user: user, period: month), member)),
+        ("RESETUSAGE \(userText) window model=gpt-5", .withParts(.closeWindow(user: user), gpt5)),
         ("CHECK \(userText)", .check(user: user, messages: 1)),
         ("ChEcK \(userText) 7", .check(user: user, messages: 7)),
         ("USAGE \(userText)", .usage(user: user, period: nil)),
@@ -157,6 +182,25 @@ struct RequestFormTests {
                 decode("SETPLAN \(userText) paid \(rotated.joined(separator: " "))\n") == [.command(.setPlan(change))]
             )
         }
+    }
+
+    @Test("The id of a member has the form of a user's id, with a namespace too")
+    func members() throws {
+        let namespace = UserNamespace(user)
+        let name = "user_2NNEqL2nrIRdJ194ndJqAHwEfxC"
+        let member = try #require(UserID(name, in: namespace))
+        func decode(_ line: String, in namespace: UserNamespace?) -> DecodedRequest? {
+            var decoder = RequestDecoder(namespace: namespace)
+            var buffer = ByteBuffer(string: line)
+            return decoder.next(&buffer)
+        }
+        let line = "CHECK \(userText) member=\(name)\n"
+        let command = Command.check(user: user, messages: 1).inParts(MessageParts(member: member))
+        #expect(decode(line, in: namespace) == .command(command))
+        let uuid = "UUID: 8-4-4-4-12 hexadecimal digits; other ids need the setting user-namespace"
+        #expect(decode(line, in: nil) == .failure(.badArgument("member= must be a \(uuid)")))
+        let model = "model= must be 1 to 64 letters, digits and . _ : / @ -"
+        #expect(decode("CHECK \(userText) model=gpt-5*\n", in: nil) == .failure(.badArgument(model)))
     }
 
     @Test("Whether a request was an array is reported, however the network splits it")

@@ -4,8 +4,17 @@ import Usage
 extension Answer {
     /// The most bytes of the fields without their texts: their names, and the values that are not texts. The hundred
     /// bytes more let a new buffer begin with 2,048 bytes, in which several answers fit.
-    private static let fixedBytesMaximum = AnswerField.allCases.reduce(128) { bytes, field in
-        bytes + field.lineName.utf8CodeUnitCount + LineWriter.bytesMaximum(field.kind)
+    private static let fixedBytesMaximum =
+        128 + bytesMaximum(AnswerField.allCases.filter { !fieldsOfParts.contains($0) })
+    /// The same of the fields that only a request with parts has, and the names of two models.
+    private static let bytesMaximumOfParts = bytesMaximum(fieldsOfParts) + 2 * ModelName.lengthBytes.upperBound
+    private static let fieldsOfParts: Set<AnswerField> = [
+        .model, .modelLimit, .modelUsed, .modelRemaining, .modelResets, .member, .memberLimit, .memberUsed,
+        .memberRemaining, .fallback,
+    ]
+
+    private static func bytesMaximum(_ fields: some Sequence<AnswerField>) -> Int {
+        fields.reduce(0) { $0 + $1.lineName.utf8CodeUnitCount + LineWriter.bytesMaximum($1.kind) }
     }
 
     /// Writes the line. The fields have a fixed order, so that lines can be compared as text. A field that does not
@@ -29,7 +38,8 @@ extension Answer {
     /// ends the program.
     private func bytesMaximum(_ texts: AnswerTexts) -> Int {
         let bytes =
-            LineWriter.valueBytesMaximum(snapshot.plan.name) + LineWriter.valueBytesMaximum(snapshot.period.label)
+            (snapshot.parts.isEmpty ? 0 : Answer.bytesMaximumOfParts) + LineWriter.valueBytesMaximum(snapshot.plan.name)
+            + LineWriter.valueBytesMaximum(snapshot.period.label)
             + LineWriter.valueBytesMaximum(snapshot.previousPlan) + LineWriter.valueBytesMaximum(texts.notice)
             + LineWriter.valueBytesMaximum(texts.banner)
         guard let shown = texts.details else { return bytes }

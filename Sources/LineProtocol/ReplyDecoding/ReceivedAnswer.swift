@@ -43,7 +43,10 @@ extension ReceivedAnswer {
         if usage.isDegraded {
             usage = .degraded(usage.user, banner: usage.banner)
         } else {
-            guard found.contains(.required), usage.window == nil || found.contains(.requiredOfWindow) else {
+            guard found.contains(.required), usage.window == nil || found.contains(.requiredOfWindow),
+                usage.model == nil || found.contains(.requiredOfModel),
+                usage.member == nil || found.contains(.requiredOfMember)
+            else {
                 throw MalformedReply(.fieldLine)
             }
         }
@@ -66,6 +69,8 @@ extension ReceivedAnswer {
 private struct AnswerFieldSet {
     static let required = AnswerFieldSet([.user, .plan, .state, .tier, .display, .used, .limit, .remaining, .period])
     static let requiredOfWindow = AnswerFieldSet([.windowLimit, .windowUsed, .windowRemaining])
+    static let requiredOfModel = AnswerFieldSet([.model])
+    static let requiredOfMember = AnswerFieldSet([.member])
 
     private var bits: UInt64 = 0
 

@@ -1,24 +1,5 @@
 import Usage
 
-/// A limit of messages in a time that begins with a message, such as 80 in three hours.
-public struct WindowStatus: Sendable, Hashable {
-    /// Messages allowed in a window.
-    public var limit: Int
-    /// Messages counted in the open window.
-    public var used: Int
-    /// Messages that may still be sent in the window. 0 without access.
-    public var remaining: Int
-    /// When the open window ends. Nil if none is open: the next message opens one.
-    public var resets: Instant?
-
-    public init(limit: Int, used: Int, remaining: Int, resets: Instant? = nil) {
-        self.limit = limit
-        self.used = used
-        self.remaining = remaining
-        self.resets = resets
-    }
-}
-
 /// A user's usage as the typed fields of an answer.
 ///
 /// It is derived from a `UsageSnapshot`, which has the data of the database.
@@ -41,6 +22,10 @@ public struct UsageStatus: Sendable, Hashable {
     public var period: BillingPeriod
     /// The shorter limit beside that of the period; nil if the plan has none.
     public var window: WindowStatus?
+    /// Nil unless the request names a model.
+    public var model: ModelUsage?
+    /// Nil unless the request names a member.
+    public var member: MemberUsage?
     /// When the allowance is renewed.
     public var resets: Instant?
     /// When a trial ends, or a subscription that is not renewed.
@@ -61,6 +46,8 @@ public struct UsageStatus: Sendable, Hashable {
     public var reason: DenialReason?
     /// How long to wait until the refused messages would be allowed; nil if waiting does not help.
     public var retryAfter: Duration?
+    /// The model to offer instead of the one that is used up. It has room for what was requested.
+    public var fallback: ModelName?
     /// The last plan with periods before this one, or the plan that has ended. A paywall can highlight it.
     public var previousPlan: String?
     /// The plan that begins with the renewal, if it is another one. Only answers to `usage` have it.
@@ -161,6 +148,15 @@ extension UsageStatus {
         case .windowUsed: assign(value.bytes.plainNumber, to: &decodedWindow.used)
         case .windowRemaining: assign(value.bytes.plainNumber, to: &decodedWindow.remaining)
         case .windowResets: assign(Instant(value.bytes), to: &decodedWindow.resets)
+        case .model: assign(ModelName(value.text), to: &decodedModel.name)
+        case .modelLimit: assign(value.bytes.plainNumber, to: &decodedModel.limit)
+        case .modelUsed: assign(value.bytes.plainNumber, to: &decodedModel.used)
+        case .modelRemaining: assign(value.bytes.plainNumber, to: &decodedModel.remaining)
+        case .modelResets: assign(Instant(value.bytes), to: &decodedModel.resets)
+        case .member: assign(UserID(value.bytes), to: &decodedMember.id)
+        case .memberLimit: assign(value.bytes.plainNumber, to: &decodedMember.limit)
+        case .memberUsed: assign(value.bytes.plainNumber, to: &decodedMember.used)
+        case .memberRemaining: assign(value.bytes.plainNumber, to: &decodedMember.remaining)
         case .period: assign(BillingPeriod(storedLabel: value.text), to: &period)
         case .resets: assign(Instant(value.bytes), to: &resets)
         case .expires: assign(Instant(value.bytes), to: &expires)
@@ -171,6 +167,7 @@ extension UsageStatus {
         case .crossed: assign(Tier(rawValue: value.text), to: &crossed)
         case .reason: assign(DenialReason(rawValue: value.text), to: &reason)
         case .retryAfter: assign(value.bytes.plainNumber.map { .seconds($0) }, to: &retryAfter)
+        case .fallback: assign(ModelName(value.text), to: &fallback)
         case .shadow: assign(value.flag, to: &isShadow)
         // It is a field of `ReceivedAnswer`.
         case .released: true
@@ -193,6 +190,16 @@ extension UsageStatus {
     private var decodedWindow: WindowStatus {
         get { window ?? WindowStatus(limit: 0, used: 0, remaining: 0) }
         set { window = newValue }
+    }
+
+    private var decodedModel: ModelUsage {
+        get { model ?? ModelUsage(name: "unknown") }
+        set { model = newValue }
+    }
+
+    private var decodedMember: MemberUsage {
+        get { member ?? MemberUsage(id: UserID(high: 0, low: 0)) }
+        set { member = newValue }
     }
 }
 

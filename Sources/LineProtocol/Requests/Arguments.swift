@@ -201,6 +201,26 @@ extension Arguments {
         return state
     }
 
+    /// Reads the parts to which the messages belong; nil if the request names none.
+    func parts() throws(ReplyError) -> MessageParts? {
+        guard !options.isDisjoint(with: [OptionNames(.model), OptionNames(.member)]) else { return nil }
+        return MessageParts(model: try model(), member: try member())
+    }
+
+    private func model() throws(ReplyError) -> ModelName? {
+        guard let token = value(of: .model) else { return nil }
+        guard let model = ModelName(token.text) else { throw .badArgument("model= must be \(ModelName.form)") }
+        return model
+    }
+
+    private func member() throws(ReplyError) -> UserID? {
+        guard let token = value(of: .member) else { return nil }
+        guard let member = UserID(token, in: namespace) else {
+            throw .badArgument(UserNamespace.rule(namespace, of: "member="))
+        }
+        return member
+    }
+
     /// Reads how the answer's sentences shall be; nil if the request says nothing about them.
     func sentences() throws(ReplyError) -> SentenceOptions? {
         guard !options.isDisjoint(with: [OptionNames(.lang), OptionNames(.tz)]) else { return nil }

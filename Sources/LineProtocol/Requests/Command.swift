@@ -42,6 +42,9 @@ public enum Command: Sendable, Equatable {
     /// `version` is 2 or 3, a version of RESP; nil keeps the connection's. `clientName` has the limits of `CLIENT
     /// SETNAME`.
     case hello(version: Int?, credentials: Credentials? = nil, clientName: String? = nil)
+    /// One of the verbs with `model=` and `member=`, about messages of such parts. It is within `withSentences`, and
+    /// boxed as that.
+    indirect case withParts(Command, MessageParts)
     /// One of the verbs with `lang=` and `tz=`, answered with such sentences. It is boxed, because otherwise every
     /// command would have its size.
     indirect case withSentences(Command, SentenceOptions)
@@ -79,8 +82,13 @@ extension Command {
         case .client: .client
         case .command: .command
         case .select: .select
-        case .withSentences(let command, _): command.verb
+        case .withParts(let command, _), .withSentences(let command, _): command.verb
         }
+    }
+
+    /// Returns the same request about messages of such parts. Its verb must have the options for them.
+    public func inParts(_ parts: MessageParts?) -> Command {
+        parts.map { .withParts(self, $0) } ?? self
     }
 
     /// Returns the same request for an answer with such sentences, if its verb has the options for them.
@@ -129,6 +137,8 @@ extension Command {
         case .client(let request): request.words
         case .command(let request): [request.rawValue]
         case .select: ["0"]
+        case .withParts(let command, let parts):
+            command.arguments + option(.model, parts.model?.text) + option(.member, parts.member.map { "\($0)" })
         case .withSentences(let command, let sentences):
             command.arguments + option(.lang, sentences.language?.text) + option(.tz, sentences.timeZone?.name)
         case .info, .quit: []

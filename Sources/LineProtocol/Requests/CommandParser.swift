@@ -10,11 +10,13 @@ package enum CommandParser {
     /// - Parameters:
     ///   - positionals: the arguments in the order of the verb's syntax.
     ///   - permissions: the permissions of the peer, which has one of the verb's.
+    ///   - namespace: the namespace of users' names; nil if users are UUIDs only.
     package static func command(
         _ verb: Verb,
         _ positionals: [String],
         options: [(name: OptionName, value: String)],
-        permissions: Permissions
+        permissions: Permissions,
+        namespace: UserNamespace?
     ) throws(ReplyError) -> Command {
         let words = [verb.rawValue] + positionals + options.map { "\($0.name.rawValue)=\($0.value)" }
         var bytes: [UInt8] = []
@@ -26,7 +28,7 @@ package enum CommandParser {
         }
         let result = bytes.withUnsafeBytes { buffer in
             Result { () throws(ReplyError) in
-                try parse(RequestTokens(bytes: buffer, ranges: ranges), permissions, nil, isArray: true)
+                try parse(RequestTokens(bytes: buffer, ranges: ranges), permissions, namespace, isArray: true)
             }
         }
         return try result.get()
@@ -56,9 +58,8 @@ package enum CommandParser {
                 ? .permissionDenied(requiring: definition.permissions) : .authenticationRequired
         }
         let arguments = try Arguments(tokens, of: verb, definition, permissions, namespace)
-        guard definition.hasSentences, let sentences = try arguments.sentences() else {
-            return try definition.parse(arguments)
-        }
-        return .withSentences(try definition.parse(arguments), sentences)
+        let command = try definition.parse(arguments).inParts(try arguments.parts())
+        guard definition.hasSentences, let sentences = try arguments.sentences() else { return command }
+        return .withSentences(command, sentences)
     }
 }

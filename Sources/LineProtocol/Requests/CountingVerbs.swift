@@ -4,7 +4,7 @@ import Usage
 /// or dashboard's token cannot send messages. `CHECK` only reads.
 extension VerbDefinition {
     static let consume = VerbDefinition(
-        "CONSUME <user> [n] [key=] [lang=] [tz=]",
+        "CONSUME <user> [n] [key=] [model=] [member=] [lang=] [tz=]",
         "count n messages (default 1) if they all fit, else none",
         .chat
     ) { arguments throws(ReplyError) in
@@ -12,7 +12,7 @@ extension VerbDefinition {
     }
 
     static let check = VerbDefinition(
-        "CHECK <user> [n] [lang=] [tz=]",
+        "CHECK <user> [n] [model=] [member=] [lang=] [tz=]",
         "what CONSUME would answer now; counts nothing, creates nothing",
         [.chat, .dashboard, .operator]
     ) { arguments throws(ReplyError) in
@@ -20,7 +20,7 @@ extension VerbDefinition {
     }
 
     static let reserve = VerbDefinition(
-        "RESERVE <user> [n] key= [ttl=] [lang=] [tz=]",
+        "RESERVE <user> [n] key= [ttl=] [model=] [member=] [lang=] [tz=]",
         "hold n messages (default 1) for ttl seconds (default 120); they count as used meanwhile",
         .chat
     ) { arguments throws(ReplyError) in

@@ -38,7 +38,7 @@ extension VerbDefinition {
     }
 
     static let resetUsage = VerbDefinition(
-        "RESETUSAGE <user> [period]",
+        "RESETUSAGE <user> [period] [model=] [member=]",
         "set the period's count to 0, and close the window; window as period: close the window alone",
         .operator
     ) { arguments throws(ReplyError) in

@@ -3,7 +3,7 @@ import Usage
 /// The verbs that read usage, for chats, dashboards and operators.
 extension VerbDefinition {
     static let usage = VerbDefinition(
-        "USAGE <user> [period] [lang=] [tz=]",
+        "USAGE <user> [period] [model=] [member=] [lang=] [tz=]",
         "the user's usage, with label and accessible",
         [.chat, .dashboard, .operator]
     ) { arguments throws(ReplyError) in

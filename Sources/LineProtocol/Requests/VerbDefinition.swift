@@ -77,7 +77,7 @@ package struct SyntaxArgument: Sendable {
 package enum OptionName: String, CaseIterable {
     case state, started, expires
     case graceUntil = "grace_until"
-    case anchor, key, ttl, reason, lang, tz
+    case anchor, key, ttl, reason, model, member, lang, tz
 }
 
 /// Names of options as bits, so that a look-up of one that was not given costs no search.
@@ -101,6 +101,8 @@ struct OptionNames: OptionSet {
             case .reason: 7
             case .lang: 8
             case .tz: 9
+            case .model: 10
+            case .member: 11
             }
         rawValue = 1 << bit
     }
