@@ -70,7 +70,7 @@ struct AuthenticationTests {
         #expect(machine.receive(forget, dependencies) == .submit(ada, .forget, slot: 0))
         machine.completeAuthentication(.success(identity), hello: nil, dependencies)
         let asked: [(Command, OperatorChange)] = [
-            (.forget(user: ada), .forget), (.resetUsage(user: ada, period: nil), .resetUsage(nil)),
+            (.forget(user: ada), .forget), (.resetUsage(user: ada, period: nil), .resetUsage(nil, parts: nil)),
             (.setPlan(PlanChange(user: ada, plan: "paid")), .setPlan(PlanChange(user: ada, plan: "paid"))),
         ]
         for (index, (command, change)) in asked.enumerated() {

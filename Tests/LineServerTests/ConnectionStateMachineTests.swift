@@ -158,12 +158,23 @@ struct ConnectionStateMachineTests {
         let november = BillingPeriod(year: 2026, month: 11)
         let change = PlanChange(user: ada, plan: "paid")
         let key = messageKey("k")
+        let parts = try #require(MessageParts(model: "gpt-5", member: ben))
         let verbs: [(Command, EngineOperation)] = [
             (.consume(user: ada, messages: 3), .consume(3)), (.check(user: ada, messages: 2), .check(2)),
             (.usage(user: ada, period: nil), .usage), (.usage(user: ada, period: november), .usageInPeriod(november)),
             (.history(user: ada, months: 5), .history(5)), (.setPlan(change), .setPlan(change)),
             (.resetUsage(user: ada, period: november), .resetUsage(november)), (.forget(user: ada), .forget),
             (.grant(user: ada, messages: 5, key: key, reason: "a b"), .grant(5, key: key, reason: "a b")),
+            (.consume(user: ada, messages: 3).inParts(parts), .batched(.inParts(.consume(3), parts))),
+            (
+                .reserve(user: ada, messages: 3, key: key, ttlSeconds: 9).inParts(parts),
+                .batched(.inParts(.reserve(3, key: key, ttlSeconds: 9), parts))
+            ),
+            (.check(user: ada, messages: 2).inParts(parts), .batched(.inParts(.check(2), parts))),
+            (.usage(user: ada, period: nil).inParts(parts), .batched(.inParts(.usage, parts))),
+            (.usage(user: ada, period: november).inParts(parts), .unbatched(.usageInPeriod(november, parts: parts))),
+            (.resetUsage(user: ada, period: nil).inParts(parts), .change(.resetUsage(nil, parts: parts))),
+            (.closeWindow(user: ada).inParts(parts), .change(.closeWindow(parts: parts))),
         ]
         var machine = ConnectionStateMachine.fixture()
         for (slot, (command, operation)) in verbs.enumerated() {

@@ -374,7 +374,8 @@ struct ConnectionStateMachine {
         case .done: .ok
         case .report(let report): .report(report)
         case .subscribed: .ok
-        case .periods: .error(ReplyError(EngineError(.internal, "no verb reads all periods; please report it")))
+        case .periods, .allowances:
+            .error(ReplyError(EngineError(.internal, "no verb has this outcome; please report it")))
         case .failure(let error):
             switch fallback.answer(to: error, allowsWhenUnavailable: allowsWhenUnavailable, in: vocabulary) {
             case .success(let answer): .uncounted(answer)

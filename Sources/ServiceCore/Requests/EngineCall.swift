@@ -14,6 +14,7 @@ package enum EngineCall: Equatable, Sendable {
     package init?(_ command: Command, by identity: Identity?) {
         switch command {
         case .withSentences(let command, _): self.init(command, by: identity)
+        case .withParts(let command, let parts): self.init(command, parts, by: identity)
         case .consume(let user, let messages, let key):
             self = .operation(user, .batched(.consume(messages, key: key)), .sending(user))
         case .check(let user, let messages): self = .operation(user, .check(messages), .sending(user))
@@ -23,13 +24,14 @@ package enum EngineCall: Equatable, Sendable {
             self = .operation(user, .commit(messages, key: key), .committing(user))
         case .release(let user, let key): self = .operation(user, .release(key), .releasing(user))
         case .usage(let user, nil): self = .operation(user, .usage, .reading)
-        case .usage(let user, let period?): self = .operation(user, .usageInPeriod(period), .reading)
+        case .usage(let user, let period?): self = EngineCall(user, period, nil)
         case .history(let user, let months): self = .operation(user, .history(months), .other)
         case .setPlan(let change): self = EngineCall(.setPlan(change), of: change.user, by: identity)
         case .grant(let user, let messages, let key, let reason):
             self = EngineCall(.grant(messages, key: key, reason: reason), of: user, by: identity)
-        case .resetUsage(let user, let period): self = EngineCall(.resetUsage(period), of: user, by: identity)
-        case .closeWindow(let user): self = EngineCall(.closeWindow, of: user, by: identity)
+        case .resetUsage(let user, let period):
+            self = EngineCall(.resetUsage(period, parts: nil), of: user, by: identity)
+        case .closeWindow(let user): self = EngineCall(.closeWindow(parts: nil), of: user, by: identity)
         case .forget(let user): self = EngineCall(.forget, of: user, by: identity)
         case .report(let period): self = .report(.report(period ?? .open))
         case .top(let period, let count): self = .report(.top(period ?? .open, count: count))
@@ -37,6 +39,24 @@ package enum EngineCall: Equatable, Sendable {
             .quit:
             return nil
         }
+    }
+
+    /// - Parameter parts: those that the command names.
+    private init?(_ command: Command, _ parts: MessageParts, by identity: Identity?) {
+        switch command {
+        case .usage(let user, let period?): self.init(user, period, parts)
+        case .resetUsage(let user, let period): self.init(.resetUsage(period, parts: parts), of: user, by: identity)
+        case .closeWindow(let user): self.init(.closeWindow(parts: parts), of: user, by: identity)
+        default:
+            guard case .operation(let user, let operation, let fallback)? = EngineCall(command, by: identity) else {
+                return nil
+            }
+            self = .operation(user, operation.inParts(parts), fallback)
+        }
+    }
+
+    private init(_ user: UserID, _ period: BillingPeriod, _ parts: MessageParts?) {
+        self = .operation(user, .unbatched(.usageInPeriod(period, parts: parts)), .reading)
     }
 
     private init(_ change: OperatorChange, of user: UserID, by identity: Identity?) {
