@@ -39,8 +39,15 @@ struct CommandRoute: Sendable {
         CommandRoute(.delete, "users/{user}", .forget),
     ]
 
+    /// - Parameter namespace: of users' names; nil where users are UUIDs only.
     /// - Throws: 400 for what the line protocol refuses with `-BADARG`.
-    func command(user: UserID, key: String?, body: ByteBuffer, _ permissions: Permissions) throws(Problem) -> Command {
+    func command(
+        user: UserID,
+        key: String?,
+        body: ByteBuffer,
+        _ permissions: Permissions,
+        _ namespace: UserNamespace?
+    ) throws(Problem) -> Command {
         let members = try members(body)
         var positionals = [user.description]
         var options = key.map { [(name: OptionName.key, value: $0)] } ?? []
@@ -57,7 +64,13 @@ struct CommandRoute: Sendable {
             }
         }
         do {
-            return try CommandParser.command(verb, positionals, options: options, permissions: permissions)
+            return try CommandParser.command(
+                verb,
+                positionals,
+                options: options,
+                permissions: permissions,
+                namespace: namespace
+            )
         } catch {
             throw Problem(error)
         }

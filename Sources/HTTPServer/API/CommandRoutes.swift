@@ -43,7 +43,8 @@ struct CommandRoutes: RouteProvider {
             user: try context.user(in: namespace),
             key: try route.key(of: request.headers),
             body: try await bodies.read(request, context),
-            context.permissions
+            context.permissions,
+            namespace
         )
         guard case .operation(let user, let operation, let fallback)? = EngineCall(command, by: context.identity) else {
             preconditionFailure("every route has a command of the engine")
@@ -78,7 +79,7 @@ struct CommandRoutes: RouteProvider {
             case .failure(let reply):
                 throw fallback == .other ? Problem(reply) : Problem(reply, for: error, in: vocabulary)
             }
-        case .periodUsages, .report, .subscribed, .periods: throw Problem(EngineError.unexpectedOutcome)
+        case .periodUsages, .allowances, .report, .subscribed, .periods: throw Problem(EngineError.unexpectedOutcome)
         }
     }
 

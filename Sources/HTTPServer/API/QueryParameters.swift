@@ -46,6 +46,17 @@ struct QueryParameters {
         return options
     }
 
+    /// `model` and `member`.
+    ///
+    /// - Parameter namespace: of users' names; nil where users are UUIDs only.
+    func parts(in namespace: UserNamespace?) throws(Problem) -> MessageParts? {
+        let model = values["model"].map { ModelName($0) }
+        if case .some(nil) = model { throw .badArgument("model must be \(ModelName.form)") }
+        let member = values["member"].map { UserID($0, in: namespace) }
+        if case .some(nil) = member { throw .badArgument(UserNamespace.rule(namespace, of: "member")) }
+        return MessageParts(model: model ?? nil, member: member ?? nil)
+    }
+
     static func period(_ text: String) throws(Problem) -> BillingPeriod {
         guard let period = BillingPeriod(text) else {
             throw .badArgument("period must be \(BillingPeriod.forms)")

@@ -2,7 +2,7 @@ import HTTPTypes
 import Usage
 
 /// A user's allowances of messages in the IETF's RateLimit header fields (draft-ietf-httpapi-ratelimit-headers-10): the
-/// plan is a policy, and so is its window. `q` is the allowance and `w` the seconds for which it lasts, `r` the
+/// plan is a policy, and so are its window and its limits for the model and the member that the request names. `q` is the allowance and `w` the seconds for which it lasts, `r` the
 /// remaining messages and `t` the seconds until the reset. They count messages; requests of this API are not limited.
 struct RateLimitFields {
     let policy: String?
@@ -16,7 +16,7 @@ struct RateLimitFields {
         }
         let each =
             [RateLimitFields.period(snapshot)].compactMap(\.self)
-            + snapshot.otherAllowancesShown.map { RateLimitFields.items($0, snapshot) }
+            + snapshot.otherAllowancesShown.compactMap { RateLimitFields.items($0, snapshot) }
         policy = each.isEmpty ? nil : each.map(\.policy).joined(separator: ", ")
         limit = each.isEmpty ? nil : each.map(\.limit).joined(separator: ", ")
     }
@@ -35,11 +35,13 @@ struct RateLimitFields {
         return ("\(name);q=\(quota)\(seconds)", "\(name);r=\(remaining)\(reset)")
     }
 
-    private static func items(_ allowance: ShownAllowance, _ snapshot: UsageSnapshot) -> Items {
+    /// Nil for a part of the messages that has no limit.
+    private static func items(_ allowance: ShownAllowance, _ snapshot: UsageSnapshot) -> Items? {
+        guard let quota = allowance.limit, let remaining = allowance.remaining else { return nil }
         let name = "\"\(snapshot.plan.name).\(allowance.name)\""
         let seconds = allowance.seconds.map { ";w=\($0)" } ?? ""
         let reset = RateLimitFields.reset(allowance.resetsAt, snapshot)
-        return ("\(name);q=\(allowance.limit)\(seconds)", "\(name);r=\(allowance.remaining)\(reset)")
+        return ("\(name);q=\(quota)\(seconds)", "\(name);r=\(remaining)\(reset)")
     }
 
     private static func reset(_ instant: Instant?, _ snapshot: UsageSnapshot) -> String {

@@ -1,3 +1,4 @@
+import Engine
 import NIOCore
 import ServiceCore
 import Usage
@@ -68,6 +69,59 @@ struct HistoryBody: Encodable {
         self.user = user.description
         self.periods = periods.map { Period(usage: $0) }
     }
+}
+
+/// `GET /v1/usage/{user}/allowances`.
+struct AllowancesBody: Encodable {
+    struct Allowance: Encodable {
+        let allowance: ReportedAllowance
+
+        private enum Name: String, CodingKey {
+            case kind, name, label, used, held, limit, remaining, unlimited, tier
+            case windowLimit = "window_limit"
+            case windowUsed = "window_used"
+            case windowRemaining = "window_remaining"
+            case windowResets = "window_resets"
+            case weight, fallback
+        }
+
+        func encode(to encoder: any Encoder) throws {
+            var object = encoder.container(keyedBy: Name.self)
+            try object.encode(allowance.kind.rawValue, forKey: .kind)
+            try object.encode(allowance.name, forKey: .name)
+            try object.encodeIfPresent(allowance.label, forKey: .label)
+            try object.encode(allowance.used, forKey: .used)
+            try object.encode(allowance.held, forKey: .held)
+            try object.encode(allowance.limit, forKey: .limit)
+            try object.encode(allowance.remaining, forKey: .remaining)
+            try object.encode(allowance.limit == nil, forKey: .unlimited)
+            try object.encode(allowance.tier.rawValue, forKey: .tier)
+            try object.encodeIfPresent(allowance.windowLimit, forKey: .windowLimit)
+            try object.encodeIfPresent(allowance.windowUsed, forKey: .windowUsed)
+            try object.encodeIfPresent(allowance.windowRemaining, forKey: .windowRemaining)
+            try object.encodeIfPresent(allowance.windowResetsAt?.text, forKey: .windowResets)
+            try object.encode(allowance.weight, forKey: .weight)
+            try object.encodeIfPresent(allowance.fallback, forKey: .fallback)
+        }
+    }
+
+    let user: String
+    let period: String
+    let allowances: [Allowance]
+
+    init(_ user: UserID, _ period: BillingPeriod, _ allowances: [ReportedAllowance]) {
+        self.user = user.description
+        self.period = period.label
+        self.allowances = allowances.map { Allowance(allowance: $0) }
+    }
+}
+
+extension ReportedAllowance {
+    /// Messages that may still be sent in the period; nil without a limit.
+    fileprivate var remaining: Int? { limit.map { max(0, $0 - used - held) } }
+
+    /// Messages that may still be sent in the window; nil without one.
+    fileprivate var windowRemaining: Int? { windowLimit.map { max(0, $0 - (windowUsed ?? 0)) } }
 }
 
 /// `GET /v1/report`.

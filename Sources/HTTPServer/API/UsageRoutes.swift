@@ -26,6 +26,7 @@ struct UsageRoutes: RouteProvider {
         router.get("v1/openapi.json", use: document)
         requestGuard.group("v1", of: router)
             .get("usage/{user}", use: usage)
+            .get("usage/{user}/allowances", use: allowances)
             .get("history/{user}", use: history)
             .get("report", use: report)
             .get("report/{period}", use: report)
@@ -35,9 +36,14 @@ struct UsageRoutes: RouteProvider {
     private func usage(_ request: Request, _ context: HTTPContext) async throws -> Response {
         try context.require(.usage)
         let user = try context.user(in: namespace)
-        let parameters = try QueryParameters(request, allowing: "period", "lang", "tz")
-        let (period, sentences) = (try parameters.period(), try parameters.sentences())
-        let outcome = await engine.perform(period.map { .usageInPeriod($0) } ?? .usage, for: user)
+        let parameters = try QueryParameters(request, allowing: "period", "model", "member", "lang", "tz")
+        let sentences = try parameters.sentences()
+        let command = Command.usage(user: user, period: try parameters.period())
+            .inParts(try parameters.parts(in: namespace))
+        guard case .operation(_, let operation, _)? = EngineCall(command, by: context.identity) else {
+            preconditionFailure("USAGE is an operation of the engine")
+        }
+        let outcome = await engine.perform(operation, for: user)
         let vocabulary = words.current.vocabulary(for: request, named: sentences)
         if case .failure(let error) = outcome {
             throw Problem(ReplyError(reading: error, in: vocabulary), for: error, in: vocabulary)
@@ -47,6 +53,16 @@ struct UsageRoutes: RouteProvider {
         vocabulary.writeFields(to: &response)
         RateLimitFields(answer.snapshot).write(to: &response.headers)
         return response
+    }
+
+    @Sendable
+    private func allowances(_ request: Request, _ context: HTTPContext) async throws -> Response {
+        try context.require(.usage)
+        let user = try context.user(in: namespace)
+        let period = try QueryParameters(request, allowing: "period").period()
+        let outcome = await engine.perform(.unbatched(.allowances(period)), for: user)
+        guard case .allowances(let period, let allowances) = outcome else { throw Problem(outcome) }
+        return TaggedBody(json: ByteBuffer(json: AllowancesBody(user, period, allowances))).response(to: request)
     }
 
     @Sendable

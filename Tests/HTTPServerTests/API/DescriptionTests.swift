@@ -55,7 +55,9 @@ struct DescriptionTests {
         let (usage, answer) = (try properties("Usage"), try properties("Answer"))
         for field in AnswerField.allCases {
             // A change is answered with what is only of USAGE left out; USAGE is not about a message.
-            let isOfMessages = [.crossed, .retryAfter, .shadow, .released, .replayed, .degraded].contains(field)
+            let isOfMessages = [.crossed, .retryAfter, .fallback, .shadow, .released, .replayed, .degraded].contains(
+                field
+            )
             #expect((usage[field.name] == nil) == isOfMessages, "\(field)")
             #expect((answer[field.name] == nil) == field.isOnlyOfUsage, "\(field)")
             for described in [usage[field.name], answer[field.name]].compactMap(\.self) {
@@ -68,7 +70,9 @@ struct DescriptionTests {
                 case .limit: #expect(types == ["integer", "null"], "\(field)")
                 case .flag: #expect(described["const"] as? Bool == true, "\(field)")
                 case .name: #expect(types == ["string"], "\(field)")
-                case .text: #expect(types == ["string"] || reference == "Price" || reference == "Currency", "\(field)")
+                case .text:
+                    let isText = types == ["string"] || ["Price", "Currency", "Model"].contains(reference)
+                    #expect(isText, "\(field)")
                 }
             }
         }

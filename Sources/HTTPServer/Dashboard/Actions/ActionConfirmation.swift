@@ -63,7 +63,7 @@ struct ActionConfirmation {
             let used = snapshot.map { " from \(NumberText.grouped($0.used))" } ?? ""
             return "Set the count of \(period)\(used) to 0?"
         case .resetWindow:
-            let used = snapshot?.closableWindow.map { ", with \(NumberText.count($0.used, "message"))," } ?? ""
+            let used = snapshot?.closableWindow?.used.map { ", with \(NumberText.count($0, "message"))," } ?? ""
             return "Close the window\(used) that is open now?"
         case .setPlan(let fields):
             let label = planLabel.map { "\($0.isolated) (\(fields.plan))" } ?? fields.plan

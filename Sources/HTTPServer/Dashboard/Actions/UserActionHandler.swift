@@ -155,8 +155,8 @@ struct UserActionHandler: Sendable {
                     .grant(messages, key: MessageKey(validated: "dashboard:\(key)"), reason: form.reason),
                     by: ChangeAuthor(actor: viewer.actor)
                 )
-            case .reset: .change(.resetUsage(nil), by: author)
-            case .resetWindow: .change(.closeWindow, by: author)
+            case .reset: .change(.resetUsage(nil, parts: nil), by: author)
+            case .resetWindow: .change(.closeWindow(parts: nil), by: author)
             case .setPlan(let fields): .change(.setPlan(fields.change(of: user)), by: author)
             case .forget: .change(.forget, by: author)
             }

@@ -178,12 +178,13 @@ struct UserPresenter {
             )
         }
         for allowance in snapshot.otherAllowancesShown {
-            let used = "\(NumberText.grouped(allowance.used)) of \(NumberText.grouped(allowance.limit))"
+            guard let used = allowance.used else { continue }
+            let beginsWithMessage = allowance.part == nil || allowance.seconds != nil
             details.append(
                 UserPage.Detail(
                     name: allowance.title,
-                    text: used,
-                    more: allowance.resetsAt == nil ? "opens with a message" : nil
+                    text: NumberText.grouped(used) + (allowance.limit.map { " of \(NumberText.grouped($0))" } ?? ""),
+                    more: beginsWithMessage && allowance.resetsAt == nil ? "opens with a message" : nil
                 )
             )
             if let resetsAt = allowance.resetsAt {
@@ -248,6 +249,6 @@ struct UserPresenter {
 }
 
 extension ShownAllowance {
-    /// The name as a heading: "Window".
-    fileprivate var title: String { "\(name)".capitalized }
+    /// The name as a heading: "Window", or "Model gpt-5".
+    fileprivate var title: String { "\(name)".capitalized + (part.map { " \($0.name)" } ?? "") }
 }
