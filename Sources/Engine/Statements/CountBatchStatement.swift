@@ -29,7 +29,7 @@ struct CountBatchStatement {
         self.cached = cached
         self.planRevision = planRevision
         periods = PeriodOrdinals(cached, usual: usual())
-        isPlain = !groups.contains { $0.keyed != nil || !$0.charges.isEmpty }
+        isPlain = !groups.contains { $0.keyed != nil || $0.hasParts }
         charges = isPlain ? [] : groups.enumerated().flatMap { index, group in group.charges.map { (index, $0) } }
     }
 
@@ -61,8 +61,8 @@ struct CountBatchStatement {
     private func appendParts(to parameters: inout Parameters) {
         let (groups, first, cached, charges) = (groups, groups.startIndex, cached, charges)
         parameters.append(int32: planRevision)
-        parameters.appendTexts(count: charges.isEmpty ? 0 : groups.count) {
-            groups[first + $0].charges.isEmpty ? nil : cached[$0]?.entitlement.plan.name
+        parameters.appendTexts(count: groups.contains(where: \.hasParts) ? groups.count : 0) {
+            groups[first + $0].hasParts ? cached[$0]?.entitlement.plan.name : nil
         }
         parameters.appendInt32s(count: charges.count) { Int32(charges[$0].group + 1) }
         parameters.appendTexts(count: charges.count) { charges[$0].charge.id.kind.rawValue }

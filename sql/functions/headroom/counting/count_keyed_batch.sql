@@ -7,17 +7,17 @@
 -- RESERVE holds, otherwise 0. A user also takes the slow path if the key of a CONSUME or a RESERVE was used before, or
 -- if that of a COMMIT or a RELEASE holds nothing in the period, or less than is to be committed, or in another window.
 --
--- Nearly all keys of CONSUME and RESERVE are new, so they are not looked up: if inserting them fails, what was counted
--- is rolled back, and the batch is counted again without the users whose keys exist. That raises unique_violation or
--- serialization_failure only if another session has just written one of the keys; the caller then sends it again.
+-- Nearly all keys of CONSUME and RESERVE are new, so they are not looked up: if inserting them fails, the batch is
+-- rolled back, and counted again without the users whose keys exist. After unique_violation or serialization_failure,
+-- another session has just written one of the keys, and the caller sends the batch again.
 --
--- p_part_users to p_part_window_seconds: limits for parts of users without a key (headroom.count_parts), or empty. They
--- are those of the plans in revision p_plan_revision, for users with p_entitlement_versions. A user whose plan has
--- changed since takes the slow path, and so does one whose parts do not fit: the batch is counted again without them.
+-- p_plans: empty, or the plan of each user whose messages have parts and no key; else null. p_part_users to
+-- p_part_window_seconds: their limits (headroom.count_parts) in revision p_plan_revision of the plans. Users whose plan
+-- has changed since take the slow path. So do those of whom a part does not fit: the others are counted again.
 create or replace function headroom.count_keyed_batch(
     p_bucket smallint, p_lane uuid, p_number bigint, p_users uuid[], p_periods text[], p_period_ordinals integer[],
     p_messages bigint[], p_entitlement_versions bigint[], p_keys text[], p_verbs text[], p_key_messages integer[],
-    p_key_sums bigint[], p_hold_seconds integer[], p_plan_revision integer, p_part_users integer[],
+    p_key_sums bigint[], p_hold_seconds integer[], p_plan_revision integer, p_plans text[], p_part_users integer[],
     p_part_kinds text[], p_part_names text[], p_part_messages bigint[], p_part_limits integer[],
     p_part_window_limits integer[], p_part_window_seconds integer[], p_buckets_revision integer
 ) returns headroom.counted_batch
@@ -26,7 +26,6 @@ as $$
 declare
     v_now constant timestamptz := headroom.now();
     v_latest constant timestamptz := v_now + interval '1 hour';
-    -- This is headroom.await_division, without a query.
     v_awaited constant boolean := pg_advisory_xact_lock_shared(hashtextextended('headroom.divide_users', 0)) is null;
     v_revision integer;
     v_buckets_revision integer;
@@ -47,9 +46,9 @@ declare
     v_key_windows timestamptz[];
     v_hold_ends timestamptz[];
     v_reads_all_keys boolean := false;
-    -- The rows of users with parts must have these versions; null without such users.
-    v_needed bigint[];
-    v_fitting bigint[];
+    -- The rows of users with parts must have these plans; null without such users.
+    v_plans text[];
+    v_fitting text[];
     v_enforced boolean;
     v_settles boolean;
     v_user uuid;
@@ -79,12 +78,15 @@ begin
     if cardinality(p_periods) > 1 then
         select min(period), max(period) into v_first_period, v_last_period from unnest(p_periods) as period;
     end if;
-    foreach v_ordinal in array p_part_users loop
-        v_needed[v_ordinal] := case v_revision when p_plan_revision then p_entitlement_versions[v_ordinal] else -1 end;
-    end loop;
+    if p_plans <> '{}' then
+        -- No plan has an empty name.
+        v_plans := case v_revision
+            when p_plan_revision then p_plans else array_fill(''::text, array[cardinality(p_plans)])
+        end;
+    end if;
     loop
         declare
-            -- These are the users, as ordinals, whose keys are committed or released.
+            -- These are users, as ordinals, whose keys end.
             v_settled integer[] := '{}';
             -- These are for each counted user with a key, but not that of a RELEASE: what the answer shows.
             v_used_of integer[];
@@ -100,8 +102,6 @@ begin
             v_ordinal := 0;
             v_counted := '{}';
             v_returned_users := '{}';
-            -- If another session changes a key before this one has locked the usage row, settling the hold fails below,
-            -- and the batch is sent again.
             if v_has_holds or v_reads_all_keys then
                 select looked_up.*
                 into v_users, v_messages, v_holds, v_new, v_key_messages, v_key_windows, v_hold_ends
@@ -152,8 +152,8 @@ begin
                         end
                     )
                     and (
-                        v_needed is null or v_needed[width_bucket(usage.user_id, p_users)] is null
-                        or usage.entitlement_version = v_needed[width_bucket(usage.user_id, p_users)]
+                        v_plans is null
+                        or usage.plan = coalesce(v_plans[width_bucket(usage.user_id, p_users)], usage.plan)
                     )
                     -- A hold that ends was made in the present window, or there is none.
                     and (
@@ -194,7 +194,7 @@ begin
                     or greatest(v_held, v_window_held) > 0 or v_settles then
                     v_returned_users := v_returned_users || v_user;
                 end if;
-                if v_needed is not null then
+                if v_plans is not null then
                     v_enforced_of[v_ordinal] := v_enforced is not false;
                 end if;
                 continue when p_keys[v_ordinal] is null;
@@ -214,13 +214,13 @@ begin
                 end if;
             end loop;
 
-            if v_needed is not null then
+            if p_part_users <> '{}' then
                 select counted.* into v_fitting, v_batch.parts
                 from headroom.count_parts(
                     p_bucket, p_users, p_periods, v_periods, p_part_users, p_part_kinds, p_part_names, p_part_messages,
-                    p_part_limits, p_part_window_limits, p_part_window_seconds, v_enforced_of, v_needed, v_now
+                    p_part_limits, p_part_window_limits, p_part_window_seconds, v_enforced_of, v_plans, v_now
                 ) as counted;
-                if v_fitting <> v_needed then
+                if v_fitting <> v_plans then
                     raise exception 'the parts of some users do not fit' using errcode = 'HR014';
                 end if;
             end if;
@@ -239,7 +239,7 @@ begin
                 end if;
                 v_reads_all_keys := true;
             when sqlstate 'HR014' then
-                v_needed := v_fitting;
+                v_plans := v_fitting;
         end;
     end loop;
     return headroom.finish_batch(

@@ -2,19 +2,19 @@
 -- batch, whose parameters these are, with the users' periods. Returns parts of headroom.counted_batch. The caller has
 -- locked the usage rows, and so these rows.
 --
--- p_part_users: the ordinal of each limit's user. p_part_kinds, p_part_names: the row of headroom.usage_parts; the kind
--- is null of a user whose plan has no limit for a part. p_part_messages: the messages to count, once for each row.
--- p_part_limits, p_part_window_limits, p_part_window_seconds: the limit, null if there is none. p_enforced: whether
--- each user's plan is enforced; null if the user was not counted.
+-- p_part_users: the ordinal of each limit's user. p_part_kinds, p_part_names: the row of headroom.usage_parts.
+-- p_part_messages: the messages to count, once for each row. p_part_limits, p_part_window_limits,
+-- p_part_window_seconds: the limit, null if there is none. p_enforced: whether each user's plan is enforced; null if
+-- the user was not counted.
 --
--- fitting_versions: p_versions, but -1 for users of whom a part does not fit, or has no row yet, no open window or a
--- hold that has ended. If there is one, nothing is counted. It opens no window: one may be open in the row of another
+-- fitting_plans: p_plans, but empty for users of whom a part does not fit, or has no row yet, no open window or a hold
+-- that has ended. If there is one, nothing is counted. It opens no window: one may be open in the row of another
 -- period, from which the slow path moves it.
 create or replace function headroom.count_parts(
     p_bucket smallint, p_users uuid[], p_periods text[], p_period_ordinals integer[], p_part_users integer[],
     p_part_kinds text[], p_part_names text[], p_part_messages bigint[], p_part_limits integer[],
     p_part_window_limits integer[], p_part_window_seconds integer[], p_enforced boolean[],
-    p_versions bigint[], p_at timestamptz, out fitting_versions bigint[], out parts bytea[]
+    p_plans text[], p_at timestamptz, out fitting_plans text[], out parts bytea[]
 )
     language plpgsql
 as $$
@@ -67,7 +67,7 @@ begin
                 and one.kind = part.kind and one.name = part.name
             limit 1
         ) as counted on true
-        where p_enforced[part.user_ordinal] is not null and part.kind is not null
+        where p_enforced[part.user_ordinal] is not null
     ) as present
     cross join lateral (
         select coalesce(
@@ -87,10 +87,10 @@ begin
             false
         ) as fits
     ) as judged;
-    fitting_versions := p_versions;
+    fitting_plans := p_plans;
     if v_unfit is not null then
         foreach v_user in array v_unfit loop
-            fitting_versions[v_user] := -1;
+            fitting_plans[v_user] := '';
         end loop;
     end if;
     if v_unfit is not null or v_ordinals is null then
