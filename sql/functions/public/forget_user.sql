@@ -1,12 +1,13 @@
 -- Deletes all data of a user and returns the number of rows. Only what never comes back stays, under a keyed hash: a
 -- trial that was started, and the messages counted in a plan that never resets. Locks the customer, then the
--- subscriber.
+-- subscribers and usage rows of the user and of the accounts whose member it is (headroom.forget_parts).
 create or replace function public.forget_user(p_user_id uuid) returns bigint
     language plpgsql security definer set search_path = pg_catalog, pg_temp
 as $$
 declare
     v_subscriber headroom.subscribers;
     v_table text;
+    v_parts bigint;
     v_rows bigint;
     v_count bigint;
     v_periods text[];
@@ -18,6 +19,7 @@ begin
     end if;
     -- The customer is locked before the subscriber, as for billing events.
     v_customer_id := headroom.lock_customer(array['user:' || p_user_id]);
+    v_parts := headroom.forget_parts(p_user_id);
     -- This creates a subscriber to lock if there is none, so that a first message comes before or after this. Creating
     -- it restores what was spent, which is spent again below. None of these rows count as deleted.
     select -1 - count(*) into v_rows from headroom.spent_trials as spent
@@ -36,7 +38,7 @@ begin
     select count(*), array_agg(deleted_usage.billing_period), array_agg(deleted_usage.message_count)
     into v_count, v_periods, v_messages
     from deleted_usage;
-    v_rows := v_rows + v_count;
+    v_rows := v_rows + v_parts + v_count;
     insert into headroom.spent_trials (bucket, digest, plan, trial_started_at, trial_ends_at, messages)
     select
         headroom.bucket_of(p_user_id), headroom.spent_trial_digest(p_user_id), trials.plan, trials.trial_started_at,
