@@ -26,6 +26,7 @@ as $$
 declare
     v_now constant timestamptz := headroom.now();
     v_latest constant timestamptz := v_now + interval '1 hour';
+    -- This is headroom.await_division, without a query.
     v_awaited constant boolean := pg_advisory_xact_lock_shared(hashtextextended('headroom.divide_users', 0)) is null;
     v_revision integer;
     v_buckets_revision integer;
@@ -47,8 +48,7 @@ declare
     v_hold_ends timestamptz[];
     v_reads_all_keys boolean := false;
     -- The rows of users with parts must have these plans; null without such users.
-    v_plans text[];
-    v_fitting text[];
+    v_plans text[] := nullif(p_plans, '{}');
     v_enforced boolean;
     v_settles boolean;
     v_user uuid;
@@ -78,12 +78,6 @@ begin
     if cardinality(p_periods) > 1 then
         select min(period), max(period) into v_first_period, v_last_period from unnest(p_periods) as period;
     end if;
-    if p_plans <> '{}' then
-        -- No plan has an empty name.
-        v_plans := case v_revision
-            when p_plan_revision then p_plans else array_fill(''::text, array[cardinality(p_plans)])
-        end;
-    end if;
     loop
         declare
             -- These are users, as ordinals, whose keys end.
@@ -103,8 +97,7 @@ begin
             v_counted := '{}';
             v_returned_users := '{}';
             if v_has_holds or v_reads_all_keys then
-                select looked_up.*
-                into v_users, v_messages, v_holds, v_new, v_key_messages, v_key_windows, v_hold_ends
+                select looked_up.* into v_users, v_messages, v_holds, v_new, v_key_messages, v_key_windows, v_hold_ends
                 from headroom.look_up_keys(
                     p_bucket, p_users, p_periods, v_periods, p_messages, p_keys, p_verbs, p_key_messages,
                     p_hold_seconds, v_reads_all_keys, v_now
@@ -152,8 +145,9 @@ begin
                         end
                     )
                     and (
-                        v_plans is null
-                        or usage.plan = coalesce(v_plans[width_bucket(usage.user_id, p_users)], usage.plan)
+                        v_plans is null or v_plans[width_bucket(usage.user_id, p_users)] is null
+                        or usage.plan = v_plans[width_bucket(usage.user_id, p_users)]
+                        and usage.plan_revision = p_plan_revision
                     )
                     -- A hold that ends was made in the present window, or there is none.
                     and (
@@ -215,14 +209,10 @@ begin
             end loop;
 
             if p_part_users <> '{}' then
-                select counted.* into v_fitting, v_batch.parts
-                from headroom.count_parts(
+                v_batch.parts := headroom.count_parts(
                     p_bucket, p_users, p_periods, v_periods, p_part_users, p_part_kinds, p_part_names, p_part_messages,
                     p_part_limits, p_part_window_limits, p_part_window_seconds, v_enforced_of, v_plans, v_now
-                ) as counted;
-                if v_fitting <> v_plans then
-                    raise exception 'the parts of some users do not fit' using errcode = 'HR014';
-                end if;
+                );
             end if;
             if v_used_of is not null or v_settled <> '{}' then
                 perform headroom.write_keys(
@@ -239,12 +229,21 @@ begin
                 end if;
                 v_reads_all_keys := true;
             when sqlstate 'HR014' then
-                v_plans := v_fitting;
+                get stacked diagnostics v_plans = pg_exception_detail;
         end;
     end loop;
-    return headroom.finish_batch(
-        p_bucket, p_lane, p_number, p_users, p_periods, v_periods, v_counted, v_returned_users, v_key_messages,
-        v_batch, v_now
-    );
+
+    update headroom.lane_receipts as receipt
+    set number = p_number, counts = v_counted, answers = null, updated_at = v_now
+    where receipt.bucket = p_bucket and receipt.lane = p_lane and receipt.number = p_number - 1;
+    if not found then
+        perform headroom.raise_other_receipt(p_bucket, p_lane, p_number);
+    end if;
+    v_batch.counts := v_counted;
+    v_batch.observed_at := v_now;
+    v_batch.usage_rows := case when v_returned_users <> '{}' then headroom.counted_rows(
+        p_bucket, p_users, p_periods, v_periods, v_returned_users, v_key_messages
+    ) end;
+    return v_batch;
 end
 $$;

@@ -7,21 +7,23 @@
 -- p_part_window_seconds: the limit, null if there is none. p_enforced: whether each user's plan is enforced; null if
 -- the user was not counted.
 --
--- fitting_plans: p_plans, but empty for users of whom a part does not fit, or has no row yet, no open window or a hold
--- that has ended. If there is one, nothing is counted. It opens no window: one may be open in the row of another
--- period, from which the slow path moves it.
+-- Raises HR014 if a part of a user does not fit, or has no row yet, no open window, or a hold that has ended. Its detail
+-- is p_plans, which is empty for these users. It opens no window: one may be open in the row of another period, from
+-- which the slow path moves it.
 create or replace function headroom.count_parts(
     p_bucket smallint, p_users uuid[], p_periods text[], p_period_ordinals integer[], p_part_users integer[],
     p_part_kinds text[], p_part_names text[], p_part_messages bigint[], p_part_limits integer[],
     p_part_window_limits integer[], p_part_window_seconds integer[], p_enforced boolean[],
-    p_plans text[], p_at timestamptz, out fitting_plans text[], out parts bytea[]
-)
+    p_plans text[], p_at timestamptz
+) returns bytea[]
     language plpgsql
 as $$
 #variable_conflict use_column
 declare
     v_unfit integer[];
     v_user integer;
+    v_plans text[] := p_plans;
+    v_parts bytea[];
     -- These are of the parts to count: their ordinals, and columns of their rows.
     v_ordinals bigint[];
     v_generations bigint[];
@@ -38,7 +40,7 @@ begin
         )::headroom.counted_part) end),
         array_agg(present.ordinal), array_agg(present.generation), array_agg(present.opened_at),
         array_agg(present.ends_at)
-    into v_unfit, parts, v_ordinals, v_generations, v_opened_at, v_ends_at
+    into v_unfit, v_parts, v_ordinals, v_generations, v_opened_at, v_ends_at
     from (
         select
             part.ordinal, part.user_ordinal, part.messages, part."limit", part.window_limit, counted.generation,
@@ -87,14 +89,13 @@ begin
             false
         ) as fits
     ) as judged;
-    fitting_plans := p_plans;
     if v_unfit is not null then
         foreach v_user in array v_unfit loop
-            fitting_plans[v_user] := '';
+            v_plans[v_user] := '';
         end loop;
-    end if;
-    if v_unfit is not null or v_ordinals is null then
-        return;
+        raise exception 'not all parts fit' using errcode = 'HR014', detail = v_plans::text;
+    elsif v_ordinals is null then
+        return null;
     end if;
     -- It is no UPDATE with a join, which may read all rows. A row is inserted only if it was deleted by hand meanwhile.
     insert into headroom.usage_parts as part (
@@ -112,5 +113,6 @@ begin
     set used = part.used + excluded.used, updated_at = excluded.updated_at, "limit" = excluded."limit",
         window_ends_at = coalesce(excluded.window_ends_at, part.window_ends_at),
         window_used = part.window_used + coalesce(excluded.window_used, 0), window_limit = excluded.window_limit;
+    return v_parts;
 end
 $$;

@@ -89,8 +89,19 @@ begin
             (v_period_ordinals[v_ordinal]::bigint << 48) | (v_ordinal::bigint << 32) | v_message_counts[v_index]
         );
     end loop;
-    return headroom.finish_batch(
-        p_bucket, p_lane, p_number, p_users, p_periods, v_period_ordinals, v_counted, v_users, null, v_batch, v_now
-    );
+    update headroom.lane_receipts as receipt
+    set number = p_number, counts = v_counted, answers = null, updated_at = v_now
+    where receipt.bucket = p_bucket and receipt.lane = p_lane and receipt.number = p_number - 1;
+    if not found then
+        perform headroom.raise_other_receipt(p_bucket, p_lane, p_number);
+    end if;
+    v_batch.counts := v_counted;
+    v_batch.observed_at := v_now;
+    if v_counted <> '{}' then
+        v_batch.usage_rows := headroom.counted_rows(
+            p_bucket, p_users, p_periods, v_period_ordinals, v_users, null
+        );
+    end if;
+    return v_batch;
 end
 $$;
