@@ -60,7 +60,7 @@ struct RightsTests {
         Right("select from grant_messages('\(user(1))', 5, 'why')", .service, .operator),
         Right("select from forget_user('\(user(1))')", .service, .operator),
         Right("select from headroom.prune_keys()", .service, .operator),
-        Right("select from headroom.count_messages('\(user(1))', 1, 'trial')", .service),
+        Right("select from headroom.count_messages('\(user(1))', 1, null, null, 'trial')", .service),
         Right("select headroom.read_usage_snapshot('\(user(1))', 'trial')", .service),
         Right("select headroom.record_change(null, null, 'plan', null, '{}')", .service),
         Right("select headroom.spent_trial_digest('\(user(1))')", .service),

@@ -8,7 +8,9 @@ import Usage
 /// the subscriber before the usage (docs/decisions/0003-lock-order.md).
 @Suite("Two sessions that lock the same users")
 struct LockCycleTests {
-    private func countStatement(_ user: UserID) -> String { "select headroom.count_messages('\(user)', 1, 'trial')" }
+    private func countStatement(_ user: UserID) -> String {
+        "select headroom.count_messages('\(user)', 1, null, null, 'trial')"
+    }
 
     @Test("a billing event does not insert a later user while it waits for an earlier one")
     func newUser() async throws {

@@ -25,7 +25,7 @@ begin
     insert into headroom.lane_receipts (bucket, lane, number, updated_at)
     values (headroom.bucket_of(v_user), v_lane, 0, headroom.now());
     if v_is_new and exists (select from headroom.plans where plan = 'trial') then
-        perform headroom.count_messages(v_user, 1, 'trial');
+        perform headroom.count_messages(v_user, 1, null, null, 'trial');
     end if;
     insert into public.message_usage (bucket, user_id, billing_period, updated_at, plan)
     values (headroom.bucket_of(v_user), v_user, v_period, headroom.now(), 'trial');
@@ -36,7 +36,7 @@ begin
     select counted.counts into v_counts from headroom.count_keyed_batch(
         headroom.bucket_of(v_user), v_lane, 1, array[v_user], array[v_period], array[1],
         array[1::bigint], array[(-9223372036854775808)::bigint], array['verification'],
-        array['consume'], array[1], array[1::bigint], array[0], 0, '{}', '{}', '{}', '{}', '{}', '{}', '{}',
+        array['consume'], array[1], array[1::bigint], array[0], 0, '{}', '{}', '{}', '{}', '{}', '{}', '{}', '{}',
         (select revised.buckets_revision from headroom.plan_revision as revised)
     ) as counted
     where counted.counts is not null;
