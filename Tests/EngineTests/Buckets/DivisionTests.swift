@@ -29,6 +29,7 @@ struct DivisionTests {
             select
                 (select count(*) from message_usage where bucket <> headroom.bucket_of(user_id))
                 + (select count(*) from headroom.subscribers where bucket <> headroom.bucket_of(user_id))
+                + (select count(*) from headroom.usage_parts where bucket <> headroom.bucket_of(user_id))
                 + (select count(*) from headroom.message_keys where bucket <> headroom.bucket_of(user_id))
             """
         )

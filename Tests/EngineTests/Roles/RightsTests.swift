@@ -72,6 +72,20 @@ struct RightsTests {
         Right("update headroom.plans set allowance = 900 where plan = 'paid'", .operator),
         Right("insert into headroom.plans (plan, label, cycle) values ('team', 'Team', 'monthly')", .operator),
         Right("delete from headroom.plans where plan = 'pro'", .operator),
+        Right("select * from headroom.plan_limits", .service, .operator),
+        Right("insert into headroom.plan_limits (plan, kind, name) values ('pro', 'member', '*')", .operator),
+        Right("update headroom.plan_limits set allowance = 9", .operator),
+        Right("delete from headroom.plan_limits", .operator),
+        Right("select * from headroom.usage_parts", .service, .operator),
+        Right(
+            """
+            insert into headroom.usage_parts (user_id, generation, updated_at, billing_period, kind, name)
+            values ('\(user(1))', 1, now(), 'trial', 'model', 'm')
+            """,
+            .service
+        ),
+        Right("update headroom.usage_parts set used = 9", .service, .operator),
+        Right("delete from headroom.usage_parts", .service, .operator),
         Right("update headroom.plan_revision set revision = 9"),
         Right("select * from headroom.subscribers", .service, .operator),
         Right("update headroom.subscribers set anchor_day = 5", .service, .operator),

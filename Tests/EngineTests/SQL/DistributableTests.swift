@@ -46,7 +46,7 @@ struct DistributableTests {
             """
         )
         #expect(lacking == [])
-        #expect(try await psql.number("select count(*) from (\(Self.tables)) as tables") == 8)
+        #expect(try await psql.number("select count(*) from (\(Self.tables)) as tables") == 9)
         for table in Self.whole.keys {
             #expect(try await psql.text("select to_regclass('\(table)')") != nil, "\(table)")
         }

@@ -49,6 +49,15 @@ struct ForgetTests {
                 insert into headroom.notifications
                     (user_id, billing_period, plan, tier, body, created_at, next_attempt_at)
                 values ('\(person)', 'trial', 'trial', 'gentle', '{"user":"\(person)"}', now(), now());
+                insert into headroom.usage_parts (user_id, generation, updated_at, billing_period, kind, name)
+                values ('\(person)', 1, now(), 'trial', 'model', 'm'),
+                    ('\(user(9))', 1, now(), 'trial', 'member', '\(person)');
+                update headroom.usage_parts set used = 1 where name = '\(person)';
+                insert into headroom.message_keys (
+                    user_id, key, created_at, generation, messages, used, held, billing_period, verb, status, parts
+                ) values ('\(user(9))', '\(person == ada)', now(), 1, 1, 1, 0, 'trial', 'c', 'c', '{
+                    "weight": 1, "member": {"name": "\(person)", "counter": "\(person)"}
+                }');
                 """
             )
         }

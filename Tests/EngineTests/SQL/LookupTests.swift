@@ -18,6 +18,7 @@ struct LookupTests {
     }
 
     private static let users = "array['\(user(1))', '\(user(2))', '\(user(3))']::uuid[]"
+    private static let models = "array['model', 'model', 'model']"
     private static let standings = "\(users), array['2026-11', '2026-11', '2026-11'], 'trial'"
 
     private static let readings = [
@@ -34,9 +35,16 @@ struct LookupTests {
             arguments: "0::smallint, \(users), array[true, true, true], 'trial'"
         ),
         Reading(name: "read_locked_users", sql: EmbeddedSQL.readLockedUsers, arguments: "0::smallint, \(users)"),
+        Reading(
+            name: "read_parts",
+            sql: EmbeddedSQL.readParts,
+            arguments: "0::smallint, \(users), array['2026-11', '2026-11', '2026-11'], \(models), \(models)"
+        ),
     ]
 
-    private static let tables = "('public.message_usage'), ('headroom.subscribers'), ('headroom.subscriptions')"
+    private static let tables = """
+        ('public.message_usage'), ('headroom.usage_parts'), ('headroom.subscribers'), ('headroom.subscriptions')
+        """
 
     /// Users with a store subscription.
     private func addUsers(_ users: String, _ database: TestDatabase) async throws {
@@ -50,6 +58,8 @@ struct LookupTests {
             )
             select user_id, '2026-11', 800, 'paid', 'active', '2100-01-01Z', 'infinity', 1
             from (\(users)) as users (user_id);
+            insert into headroom.usage_parts (user_id, generation, updated_at, billing_period, kind, name)
+            select user_id, 1, now(), '2026-11', 'model', 'model' from (\(users)) as users (user_id);
             """
         )
     }

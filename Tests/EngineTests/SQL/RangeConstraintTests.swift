@@ -114,6 +114,25 @@ struct RangeConstraintTests {
     }
 
     @Test(
+        "reject values in the counts of parts that an answer cannot show",
+        arguments: [
+            "generation = -1", "used = -1", "held = -1", #""limit" = -1"#, "window_used = -1", "window_held = -1",
+            "window_limit = -1", "updated_at = 'infinity'", "window_opened_at = '-infinity'",
+            "window_ends_at = 'infinity'", "holds_end_at = 'infinity'", "kind = 'x'",
+        ]
+    )
+    func refusedPart(change: String) async throws {
+        let psql = try await TestDatabase.fresh().psql
+        try await psql.execute(
+            """
+            insert into headroom.usage_parts (user_id, generation, updated_at, billing_period, kind, name)
+            values ('\(user(1))', 0, now(), '2026-11', 'model', 'm')
+            """
+        )
+        #expect(try await psql.sqlState(of: "update headroom.usage_parts set \(change)") == "23514")
+    }
+
+    @Test(
         "reject values in other tables that are no instants",
         arguments: ["infinity", "-infinity", "1999-12-31T23:59:59.999999Z", "10000-01-01T00:00:00Z"]
     )

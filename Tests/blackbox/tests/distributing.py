@@ -13,8 +13,8 @@ from support.waiting import wait_until
 from support.wire import Answer
 
 TABLES = (
-    "message_usage", "headroom.subscribers", "headroom.subscriptions", "headroom.message_keys", "headroom.grants",
-    "headroom.audit_log",
+    "message_usage", "headroom.usage_parts", "headroom.subscribers", "headroom.subscriptions", "headroom.message_keys",
+    "headroom.grants", "headroom.audit_log",
 )  # fmt: skip
 
 

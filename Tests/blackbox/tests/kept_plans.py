@@ -34,11 +34,13 @@ class KeptPlans(StatementCase):
 
     def test_the_call_of_each_batch_is_planned_once(self):
         revision = self.psql.number("select buckets_revision from headroom.plan_revision")
+        keys, parts = "'{}', " * 10, "'{}', " * 8
         for server, bucket in self.servers():
             for name, arguments in (
                 ("count_batch", lambda number: f"{bucket}, '{lane}', {number}, '{{}}', '{{}}', '{{}}', '{{}}', '{{}}', {revision}"),
                 ("derive_and_count", lambda number: f"{bucket}, '{lane}', {number}, '{{}}', '{{}}', '{{}}', '{{}}', '{{}}', {revision}"),
-                ("count_keyed_batch", lambda number: f"{bucket}, '{lane}', {number}, " + "'{}', " * 10 + str(revision)),
+                ("count_keyed_batch", lambda number: f"{bucket}, '{lane}', {number}, {keys}0, {parts}{revision}"),
+                ("read_parts", lambda number: f"{bucket}, '{{}}', '{{}}', '{{}}', '{{}}'"),
                 ("read_batch", lambda number: f"{bucket}, '{{}}', '{{}}', 'trial', false"),
             ):
                 lane = uuid.uuid4()

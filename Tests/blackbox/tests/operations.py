@@ -222,8 +222,8 @@ class Operations(Case):
     def check_forget_a_user(self, run):
         self.send_command(f"CONSUME {USER} key=k")
         self.assertRegex(run(), r"\n +[1-9][0-9]*\n")
-        for table in ("public.message_usage", "headroom.subscribers", "headroom.subscriptions", "headroom.message_keys",
-                      "headroom.audit_log", "headroom.grants"):  # fmt: skip
+        for table in ("public.message_usage", "headroom.usage_parts", "headroom.subscribers", "headroom.subscriptions",
+                      "headroom.message_keys", "headroom.audit_log", "headroom.grants"):  # fmt: skip
             self.assertEqual(self.psql.number(f"select count(*) from {table} where user_id = '{USER}'"), 0, table)
 
     # Everybody
