@@ -33,6 +33,43 @@ struct TransferredUsageTests: BillingSuite {
         #expect(try await database.count(of: user(2), period: "2026-11") == 800)
     }
 
+    @Test("goes along with the counts and windows of models and members, and is subtracted with them")
+    func parts() async throws {
+        let database = try await fresh()
+        let psql = database.psql
+        try await psql.execute(
+            """
+            insert into headroom.plan_limits (plan, kind, name, allowance, window_messages, window_seconds, weight)
+            values ('paid', 'model', 'large', 9, 4, 10800, 5), ('paid', 'member', '*', 50, null, null, 1)
+            """
+        )
+        try await psql.ingest(bought("T", by: ada))
+        try await psql.execute(
+            """
+            select increment_and_check_usage('\(ada)', 3, 'large', '\(cleo)');
+            select reset_usage('\(ada)', 'window', 'large');
+            select increment_and_check_usage('\(ada)', 2, 'large');
+            select increment_and_check_usage('\(bob)', 4);
+            """
+        )
+        let counts = """
+            select kind, used, coalesce(window_used::text, '-') from headroom.usage_parts
+            where user_id = '\(bob)' and billing_period = '2026-11' order by 1
+            """
+        // Once back and forth: no message counts twice.
+        for (number, names) in [(0, [ada, bob]), (1, [bob, ada]), (2, [ada, bob])] {
+            let event = transfer("t\(number)", "2026-11-20T11:0\(number):00Z", from: [names[0]], to: [names[1]])
+            try await psql.ingest(event)
+            #expect(try await psql.rows(counts) == ["member|15|-", "model|5|2"], "\(number)")
+        }
+        let answer = try await psql.rows(
+            "select status, reason, model_used from increment_and_check_usage('\(bob)', 3, 'large')"
+        )
+        #expect(answer == ["BLOCKED|model_exceeds_remaining|2"])
+        try await psql.ingest(bought("T2", by: bob))
+        #expect(try await psql.rows(counts) == ["member|0|-", "model|0|0"])
+    }
+
     @Test(
         "goes along within a day or a week of the plan",
         arguments: [("daily", "2026-11-21", "2026-11-21T15:00:00Z"), ("weekly", "2026-W47", "2026-11-22T15:00:00Z")]

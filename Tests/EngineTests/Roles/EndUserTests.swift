@@ -101,6 +101,25 @@ struct EndUserTests {
         }
     }
 
+    @Test("counts with a model, and as a member of the own account as the user alone")
+    func parts() async throws {
+        try await withClient(.claims, subject: "\(user(1))") { client, database in
+            try await database.psql.execute(
+                "insert into headroom.plan_limits (plan, kind, name, allowance) values "
+                    + "('paid', 'model', 'large', 5), ('paid', 'member', '*', 3)"
+            )
+            func body(_ member: String) -> String {
+                #"{"p_user_id": "\#(user(1))", "p_model": "large", "p_member": \#(member)}"#
+            }
+            for (member, used) in [("null", 1), ("\"\(user(1))\"", 2)] {
+                let answer = try object(try await client.increment(body(member), .withParts))
+                #expect(answer["model_used"] as? Int == used)
+                #expect(answer["member_used"] as? Int == (used == 1 ? nil : 1))
+            }
+            #expect(try await client.increment(body("\"\(user(2))\""), .withParts) == .refused("42501"))
+        }
+    }
+
     @Test("cannot count for others or for future months, and cannot change rows")
     func denials() async throws {
         for signIn in SignIn.allCases {

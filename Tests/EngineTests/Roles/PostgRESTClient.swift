@@ -15,13 +15,14 @@ struct PostgRESTClient {
 
     /// A form of `increment_and_check_usage`.
     enum Form {
-        case planAware, planAwareWithDefault, ownPeriod
+        case planAware, planAwareWithDefault, withParts, ownPeriod
 
         /// Names and types.
         fileprivate var parameters: [(name: String, type: String)] {
             switch self {
             case .planAware: [("p_user_id", "uuid"), ("p_messages", "integer")]
             case .planAwareWithDefault: [("p_user_id", "uuid")]
+            case .withParts: [("p_user_id", "uuid"), ("p_model", "text"), ("p_member", "uuid")]
             case .ownPeriod: [("p_user_id", "uuid"), ("p_billing_period", "text"), ("p_limit", "integer")]
             }
         }

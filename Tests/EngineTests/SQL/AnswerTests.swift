@@ -40,7 +40,7 @@ struct SQLAnswerTests {
         Plan(name: "taste", label: "Taste", cycle: .lifetime, allowance: 3),
     ]
 
-    @Test("has the same fields as the line protocol for the same snapshot", arguments: SeededGenerator.seeds)
+    @Test("has the same fields as the line protocol for the same snapshot, with and without parts", arguments: SeededGenerator.seeds)
     func agreement(seed: UInt64) async throws {
         print("random snapshots with seed \(seed)")
         let database = try await TestDatabase.fresh()
@@ -48,7 +48,7 @@ struct SQLAnswerTests {
             for plan in SQLAnswerTests.plans { try PlanRow.write(plan, connection) }
         }
         var random = SeededGenerator(seed: seed)
-        for _ in 0..<400 {
+        for _ in 0..<800 {
             let snapshot = randomSnapshot(&random)
             let messages = random.element(of: [0, 1, 1, 2, 5, 801])
             var after = snapshot
@@ -104,7 +104,7 @@ struct SQLAnswerTests {
             select answer.* from headroom.format_answer(
                 $1, row(
                     $2, $3, $4, $5, $6, $7, $8, $9, $10, $11, $12, $13, $14, 1, $15, $17, $18, $19, $20, $21
-                )::headroom.usage_snapshot, $16
+                )::headroom.usage_snapshot, $16, \(SQLAnswer.parts(snapshot.parts))
             ) as answer
             """
         return try SQLAnswer.rows(sql, parameters, connection)[0]
@@ -159,7 +159,7 @@ struct SQLAnswerTests {
         let month = Int64(31 * 86_400_000_000)
         let window = plan.window.map { randomWindow($0, observedAt, &random) }
         let isOpen = window?.openedAt != nil
-        return UsageSnapshot(
+        var snapshot = UsageSnapshot(
             plan: plan,
             state: state,
             period: SQLAnswerTests.period(of: plan),
@@ -177,5 +177,70 @@ struct SQLAnswerTests {
             renews: random.element(of: [nil, true, false]),
             observedAt: observedAt
         )
+        if random.chance(60) { snapshot.parts = randomParts(observedAt, &random) }
+        return snapshot
+    }
+
+    private func randomParts(_ observedAt: Instant, _ random: inout SeededGenerator) -> [PartUsage] {
+        let (model, other) = (ModelName("large-2")!, ModelName("small")!)
+        var parts: [PartUsage] = []
+        if random.chance(70) {
+            let limit = randomLimit(.model, "large*", &random)
+            let otherLimit = randomLimit(.model, "small", &random)
+            let fallback = PartUsage.Fallback(
+                model: other,
+                limit: otherLimit,
+                counter: randomCounter(otherLimit, observedAt, &random)
+            )
+            parts.append(
+                PartUsage(
+                    .model(model),
+                    limit: limit,
+                    counter: randomCounter(limit, observedAt, &random),
+                    fallback: limit?.fallback == nil ? nil : fallback
+                )
+            )
+        }
+        if parts.isEmpty || random.chance(50) {
+            let limit = randomLimit(.member, "*", &random)
+            parts.append(
+                PartUsage(.member(user(9)), limit: limit, counter: randomCounter(limit, observedAt, &random))
+            )
+        }
+        return parts
+    }
+
+    private func randomLimit(
+        _ kind: PlanLimit.Kind,
+        _ name: String,
+        _ random: inout SeededGenerator
+    ) -> PlanLimit? {
+        guard random.chance(85) else { return nil }
+        return PlanLimit(
+            kind,
+            name,
+            allowance: random.element(of: [nil, 0, 4, 10, 900]),
+            window: random.element(of: [nil, Plan.Window(messages: 8, seconds: 7_200)]),
+            weight: kind == .model ? random.element(of: [1, 1, 3]) : 1,
+            fallback: kind == .model && random.chance(70) ? ModelName("small") : nil
+        )
+    }
+
+    private func randomCounter(
+        _ limit: PlanLimit?,
+        _ observedAt: Instant,
+        _ random: inout SeededGenerator
+    ) -> PartCounter {
+        var counter = PartCounter()
+        guard let limit else { return counter }
+        counter.used = random.element(of: [0, 1, 3, 4, 8, 10, 700])
+        counter.held = random.chance(80) ? 0 : random.element(of: [1, 2])
+        guard let window = limit.window.map({ randomWindow($0, observedAt, &random) }), window.openedAt != nil else {
+            return counter
+        }
+        (counter.windowOpenedAt, counter.windowEndsAt) = (window.openedAt, window.endsAt)
+        counter.windowUsed = random.element(of: [1, 3, 6, 7, 8, 11])
+        counter.windowHeld = random.chance(80) ? 0 : 1
+        return counter
     }
 }

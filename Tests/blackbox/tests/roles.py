@@ -315,8 +315,9 @@ class Supabase(Case):
         )
         in_schema = {name for name, _, _ in rows if name.startswith("headroom.")}
         self.assertEqual([row for row in rows if row[0] not in in_schema], [
-            ["increment_and_check_usage(uuid,integer)", "authenticated", "EXECUTE"],
+            ["increment_and_check_usage(uuid,integer,text,uuid)", "authenticated", "EXECUTE"],
             ["increment_and_check_usage(uuid,text,integer)", "authenticated", "EXECUTE"],
+            ["increment_and_check_usage(uuid,text,text)", "authenticated", "EXECUTE"],
             ["monthly_usage", "authenticated", "SELECT"],
         ])  # fmt: skip
         # Those that policies and the view call; without USAGE on the schema, clients cannot call them by name.
