@@ -33,18 +33,17 @@ struct TransferredUsageTests: BillingSuite {
         #expect(try await database.count(of: user(2), period: "2026-11") == 800)
     }
 
-    @Test("goes along with the counts and windows of models and members, and is subtracted with them")
-    func parts() async throws {
+    /// Ada has sent five messages with a large model, two of them in the open window, and three of them as a member.
+    private func boughtWithParts() async throws -> TestDatabase {
         let database = try await fresh()
-        let psql = database.psql
-        try await psql.execute(
+        try await database.psql.execute(
             """
             insert into headroom.plan_limits (plan, kind, name, allowance, window_messages, window_seconds, weight)
             values ('paid', 'model', 'large', 9, 4, 10800, 5), ('paid', 'member', '*', 50, null, null, 1)
             """
         )
-        try await psql.ingest(bought("T", by: ada))
-        try await psql.execute(
+        try await database.psql.ingest(bought("T", by: ada))
+        try await database.psql.execute(
             """
             select increment_and_check_usage('\(ada)', 3, 'large', '\(cleo)');
             select reset_usage('\(ada)', 'window', 'large');
@@ -52,22 +51,41 @@ struct TransferredUsageTests: BillingSuite {
             select increment_and_check_usage('\(bob)', 4);
             """
         )
-        let counts = """
-            select kind, used, coalesce(window_used::text, '-') from headroom.usage_parts
-            where user_id = '\(bob)' and billing_period = '2026-11' order by 1
+        return database
+    }
+
+    /// Messages counted of each part, in the month and in the window.
+    private func parts(of user: String, _ database: TestDatabase) async throws -> [String] {
+        try await database.psql.rows(
             """
-        // Once back and forth: no message counts twice.
+            select kind, used, coalesce(window_used::text, '-') from headroom.usage_parts
+            where user_id = '\(user)' and billing_period = '2026-11' order by 1
+            """
+        )
+    }
+
+    @Test("goes along with the counts and windows of models and members, and no message counts twice")
+    func parts() async throws {
+        let database = try await boughtWithParts()
         for (number, names) in [(0, [ada, bob]), (1, [bob, ada]), (2, [ada, bob])] {
             let event = transfer("t\(number)", "2026-11-20T11:0\(number):00Z", from: [names[0]], to: [names[1]])
-            try await psql.ingest(event)
-            #expect(try await psql.rows(counts) == ["member|15|-", "model|5|2"], "\(number)")
+            try await database.psql.ingest(event)
+            #expect(try await parts(of: bob, database) == ["member|15|-", "model|5|2"], "\(number)")
         }
-        let answer = try await psql.rows(
+        #expect(try await parts(of: ada, database) == ["member|15|-", "model|5|2"])
+        let answer = try await database.psql.rows(
             "select status, reason, model_used from increment_and_check_usage('\(bob)', 3, 'large')"
         )
-        #expect(answer == ["BLOCKED|model_exceeds_remaining|2"])
-        try await psql.ingest(bought("T2", by: bob))
-        #expect(try await psql.rows(counts) == ["member|0|-", "model|0|0"])
+        #expect(answer == ["BLOCKED|model_exceeds_remaining|5"])
+    }
+
+    @Test("is subtracted from models and members, too, when an earlier purchase of the receiver arrives late")
+    func revertedParts() async throws {
+        let database = try await boughtWithParts()
+        try await database.psql.ingest(transfer("t", "2026-11-20T11:00:00Z", from: [ada], to: [bob]))
+        #expect(try await parts(of: bob, database) == ["member|15|-", "model|5|2"])
+        try await database.psql.ingest(bought("T2", by: bob))
+        #expect(try await parts(of: bob, database) == ["member|0|-", "model|0|0"])
     }
 
     @Test(

@@ -40,7 +40,10 @@ struct SQLAnswerTests {
         Plan(name: "taste", label: "Taste", cycle: .lifetime, allowance: 3),
     ]
 
-    @Test("has the same fields as the line protocol for the same snapshot, with and without parts", arguments: SeededGenerator.seeds)
+    @Test(
+        "has the same fields as the line protocol for the same snapshot, with and without parts",
+        arguments: SeededGenerator.seeds
+    )
     func agreement(seed: UInt64) async throws {
         print("random snapshots with seed \(seed)")
         let database = try await TestDatabase.fresh()
