@@ -2,7 +2,8 @@
 -- hour after p_at. The messages of periods after the open one were sent in reality before p_at, so they count in the
 -- open period, and the rows of those periods are deleted. A trial that a message began starts at p_at, and holds get
 -- their remaining time again. Windows that were opened then, even in rows of other plans, become one
--- (headroom.correct_window). Counts of models and members follow (headroom.correct_parts). The caller has locked the subscriber. Locks the usage rows.
+-- (headroom.correct_window). Counts of models and members follow (headroom.correct_parts). The caller has locked the
+-- subscriber. Locks the usage rows.
 --
 -- Without the correction, the user would have an allowance in both periods, or a trial that lasts years.
 create or replace function headroom.correct_clock_jump(

@@ -1,5 +1,5 @@
--- Returns the limit of a plan for a part of its messages: for those with the model p_name, or for those of a member. All
--- columns are null if it has none. Of models the name itself counts, or else the longest beginning of it.
+-- Returns the limit of a plan for a part of its messages: for those with the model p_name, or for those of a member.
+-- All columns are null if it has none. Of models the name itself counts, or else the longest beginning of it.
 create or replace function headroom.plan_limit(p_plan text, p_kind text, p_name text) returns headroom.plan_limits
     language plpgsql stable set search_path = pg_catalog, pg_temp
 as $$

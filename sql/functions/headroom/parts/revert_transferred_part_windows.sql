@@ -1,5 +1,5 @@
--- Subtracts what headroom.transfer_part_windows has added, by the rules of headroom.revert_transferred_window. p_raised:
--- the result of that function. The caller has locked the receiver's usage rows.
+-- Subtracts what headroom.transfer_part_windows has added, by the rules of headroom.revert_transferred_window.
+-- p_raised: the result of that function. The caller has locked the receiver's usage rows.
 create or replace function headroom.revert_transferred_part_windows(p_receiver uuid, p_raised jsonb) returns void
     language plpgsql set search_path = pg_catalog, pg_temp
 as $$

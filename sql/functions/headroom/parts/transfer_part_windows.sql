@@ -1,6 +1,6 @@
 -- Raises the open windows of a receiver's models and members to those of the giver, by the rules of
--- headroom.transfer_window. Returns what headroom.revert_transferred_part_windows needs; null if nothing was raised. The
--- caller has locked the receiver's usage rows.
+-- headroom.transfer_window. Returns what headroom.revert_transferred_part_windows needs; null if nothing was raised.
+-- The caller has locked the receiver's usage rows.
 --
 -- p_plan: the receiver's plan if it was transferred, else null. p_billing_period: headroom.receiving_period.
 create or replace function headroom.transfer_part_windows(

@@ -1,6 +1,6 @@
--- Shows the rows of headroom.usage_parts with their limits: those of the plan as it is now, and of a period that is over
--- those with which messages were last counted. The columns of the window are null if none is open. The tier is that of
--- the fuller limit. Each row has a usage row, by whose primary key a user is found.
+-- Shows the rows of headroom.usage_parts with their limits: those of the plan as it is now, and of a period that is
+-- over those with which messages were last counted. The columns of the window are null if none is open. The tier is
+-- that of the fuller limit. Each row has a usage row, by whose primary key a user is found.
 create or replace view headroom.part_usage_rows as
 select
     parts.bucket, parts.user_id, parts.billing_period, parts.kind, parts.name,

@@ -1,6 +1,6 @@
--- Counts messages of one user as CONSUME does, for callers in SQL. Returns the user's usage snapshot and the usage of the
--- parts that the caller names; the snapshot's "messages" is 0 if the messages were refused. Locks the subscriber, then
--- the usage row.
+-- Counts messages of one user as CONSUME does, for callers in SQL. Returns the user's usage snapshot and the usage of
+-- the parts that the caller names; the snapshot's "messages" is 0 if the messages were refused. Locks the subscriber,
+-- then the usage row.
 create or replace function headroom.count_messages(
     p_user_id uuid, p_messages integer, p_model text, p_member uuid, p_unknown_users_policy text,
     out snapshot headroom.usage_snapshot, out parts headroom.part_usage[]
