@@ -10,7 +10,7 @@ create or replace function headroom.allowances(
     language plpgsql immutable parallel safe set search_path = pg_catalog, pg_temp
 as $$
 declare
-    v_weight constant integer := headroom.weight_of(p_parts);
+    v_weight constant integer := case when p_parts is null then 1 else headroom.weight_of(p_parts) end;
     v_reset constant timestamptz := p_snapshot.resets_at;
     v_available_at constant timestamptz := case
         when p_plan.cycle <> 'trial' and (p_snapshot.expires_at <= v_reset) is not true

@@ -5,8 +5,6 @@ create or replace function headroom.current_answer(p_user_id uuid) returns headr
 as $$
 declare
     v_snapshot headroom.usage_snapshot;
-    v_is_refused boolean;
-    v_answer headroom.answer;
 begin
     begin
         v_snapshot := headroom.read_usage_snapshot(p_user_id, headroom.unknown_users_policy());
@@ -16,13 +14,6 @@ begin
         when sqlstate 'HR006' or raise_exception or invalid_parameter_value then
             return null;
     end;
-    v_is_refused := not headroom.may_send(v_snapshot, 1);
-    -- headroom.format_answer takes an answer about messages that were not counted for a refusal.
-    v_answer := headroom.format_answer(p_user_id, v_snapshot, v_is_refused::integer);
-    if not v_is_refused then
-        v_answer.status := 'ALLOWED';
-        v_answer.shadow := nullif(not headroom.snapshot_fits(v_snapshot, 1), false);
-    end if;
-    return v_answer;
+    return headroom.format_answer(p_user_id, v_snapshot, 1);
 end
 $$;

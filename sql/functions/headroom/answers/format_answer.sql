@@ -146,12 +146,12 @@ begin
     elsif v_plan.enforced and v_plan.cycle = 'lifetime' and p_snapshot."limit" = 0 then
         v_answer.reason := 'no_subscription';
     -- A request that only reads has a reason only if the user has no access.
-    elsif v_plan.enforced and p_messages > 0 then
+    elsif p_messages > 0 and v_reason is not null and not v_plan.enforced then
+        v_answer.shadow := true;
+    elsif p_messages > 0 and v_reason is not null then
         v_answer.reason := case when v_is_trial and v_reason = 'limit_reached' then 'trial_' else '' end || v_reason;
         v_answer.retry_after := ceil(extract(epoch from nullif(v_retry_at, 'infinity') - p_snapshot.observed_at));
-        v_answer.fallback := case
-            when v_reason is not null then headroom.fallback_model(p_snapshot, p_parts, p_messages)
-        end;
+        v_answer.fallback := headroom.fallback_model(p_snapshot, p_parts, p_messages);
     end if;
     v_answer.status := case
         when p_messages = 0 then 'OK' when v_answer.reason is null then 'ALLOWED' else 'BLOCKED'
