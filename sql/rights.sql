@@ -54,9 +54,7 @@ declare
         'public.current_usage, public.monthly_usage, public.billing_period_report, public.audit_trail';
     -- End users read monthly_usage, too. They have no USAGE on the schema, so they cannot call its functions by name.
     v_called_for_users constant text := headroom.called_functions('{public.monthly_usage}');
-    v_called constant text := headroom.called_functions(
-        format('{%s, headroom.usage_by_model, headroom.usage_by_member}', v_views)::regclass[]
-    );
+    v_called constant text := headroom.called_functions(format('{%s}', v_views)::regclass[]);
     v_role text;
     v_type regtype;
 begin
@@ -84,7 +82,10 @@ begin
     grant usage on schema headroom to headroom_service, headroom_operator, headroom_dashboard;
     execute format('grant execute on function %s to headroom_operator, headroom_dashboard', v_called);
     execute format('grant select on %s to headroom_service, headroom_operator, headroom_dashboard', v_views);
-    execute format('grant execute on function %s to headroom_operator', v_functions);
+    execute format(
+        'grant execute on function %s, %s to headroom_operator', v_functions,
+        headroom.called_functions('{headroom.usage_by_model, headroom.usage_by_member}')
+    );
     -- These are for the commands of operators, and what triggers, checks and functions in PL/pgSQL call in their role.
     grant execute on function
         headroom.actor, headroom.begin_import, headroom.canonical_language, headroom.check_plan,
