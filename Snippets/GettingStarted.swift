@@ -16,6 +16,7 @@ protocol Screen: Sendable {
     func show(_ text: String)
     func showCounter(_ status: UsageStatus)
     func askToSubscribe(_ status: UsageStatus)
+    func offer(_ model: ModelName, saying text: String)
 }
 
 /// The product's messages and their answers.
@@ -79,6 +80,13 @@ private struct Chat {
         case .expired, .uncommitted:
             // The user has the answer, and was not charged for it, or not yet.
             break
+        }
+    }
+
+    func send(from member: UserID, of account: UserID) async throws {
+        let decision = try await headroom.consume(account, model: "gpt-5", member: member)
+        if let fallback = decision.status.fallback {
+            screen.offer(fallback, saying: decision.status.banner ?? "")
         }
     }
 

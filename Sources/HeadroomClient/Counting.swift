@@ -1,22 +1,34 @@
 import LineProtocol
+import Usage
 
 /// Requests of a chat backend for its messages.
 extension HeadroomClient {
     /// Counts messages if they fit, all or none. Each call counts anew.
     ///
     /// The client makes a key, so the call counts once even if the client has to send it again. The error of a call
-    /// whose outcome is unknown has that key, for ``consume(_:messages:key:deadline:)``.
+    /// whose outcome is unknown has that key, for ``consume(_:messages:key:model:member:deadline:)``.
     ///
     /// - Parameters:
     ///   - messages: 1 to 1,000,000.
+    ///   - model: the model that answers, if the plan has limits for models. The fallback of a refusal can be it.
+    ///   - member: the member of the account `user` who sends, if the plan limits what each of them may send.
     ///   - deadline: the configuration's unless given.
     /// - Returns: `allowed` when it is counted and durable.
     public func consume(
         _ user: UserID,
         messages: Int = 1,
+        model: ModelName? = nil,
+        member: UserID? = nil,
         deadline: Duration? = nil
     ) async throws(HeadroomError) -> Decision {
-        try await consume(user, messages: messages, key: keys.next(), deadline: deadline)
+        try await consume(
+            user,
+            messages: messages,
+            key: keys.next(),
+            model: model,
+            member: member,
+            deadline: deadline
+        )
     }
 
     /// Counts messages if they fit, all or none. Calls with the same key count once.
@@ -25,6 +37,8 @@ extension HeadroomClient {
     ///   - messages: 1 to 1,000,000.
     ///   - key: identifies the message among those of the user, to send it again or to release it. The backend chooses
     ///     it: with a key that an app chooses freely, an app could send different messages as one.
+    ///   - model: as that of ``consume(_:messages:model:member:deadline:)``.
+    ///   - member: as that of ``consume(_:messages:model:member:deadline:)``.
     ///   - deadline: the configuration's unless given.
     /// - Returns: `allowed` when it is counted and durable; `repeated` when an earlier call with the key was allowed.
     /// - Throws: `conflict` when the key was released: a new attempt needs a new key.
@@ -32,23 +46,29 @@ extension HeadroomClient {
         _ user: UserID,
         messages: Int = 1,
         key: MessageKey,
+        model: ModelName? = nil,
+        member: UserID? = nil,
         deadline: Duration? = nil
     ) async throws(HeadroomError) -> Decision {
-        try await decide(.consume(user: user, messages: messages, key: key), user, .keyed, key, deadline)
+        let command = Command.consume(user: user, messages: messages, key: key).about(model, member)
+        return try await decide(command, user, .keyed, key, deadline)
     }
 
-    /// The answer that ``consume(_:messages:deadline:)`` would give now. Counts nothing.
+    /// The answer that ``consume(_:messages:model:member:deadline:)`` would give now. Counts nothing.
     public func check(
         _ user: UserID,
         messages: Int = 1,
+        model: ModelName? = nil,
+        member: UserID? = nil,
         deadline: Duration? = nil
     ) async throws(HeadroomError) -> Decision {
-        try await decide(.check(user: user, messages: messages), user, .reading, nil, deadline)
+        let command = Command.check(user: user, messages: messages).about(model, member)
+        return try await decide(command, user, .reading, nil, deadline)
     }
 
     /// Holds messages: they count as used until they are committed or released, or the hold expires.
     ///
-    /// ``withHold(_:messages:ttl:counting:_:)`` also commits or releases the hold.
+    /// ``withHold(_:messages:ttl:model:member:counting:_:)`` also commits or releases the hold.
     ///
     /// - Parameter ttl: 1 s to 1 day, in whole seconds.
     /// - Returns: `allowed` when they are held; `repeated` when an earlier call with the key was allowed, and its hold
@@ -60,10 +80,13 @@ extension HeadroomClient {
         messages: Int = 1,
         key: MessageKey,
         ttl: Duration = .seconds(120),
+        model: ModelName? = nil,
+        member: UserID? = nil,
         deadline: Duration? = nil
     ) async throws(HeadroomError) -> Decision {
         let seconds = Int(clamping: ttl.components.seconds)
         let command = Command.reserve(user: user, messages: messages, key: key, ttlSeconds: seconds)
+            .about(model, member)
         return try await decide(command, user, .keyed, key, deadline)
     }
 
@@ -101,8 +124,18 @@ extension HeadroomClient {
     }
 
     /// The usage in the current period, with the plan's label and a sentence for screen readers.
-    public func usage(of user: UserID, deadline: Duration? = nil) async throws(HeadroomError) -> UsageStatus {
-        try await status(.usage(user: user, period: nil), .reading, deadline: deadline)
+    ///
+    /// - Parameters:
+    ///   - model: a model whose messages are reported too.
+    ///   - member: a member of the account whose messages are reported too.
+    ///   - deadline: the configuration's unless given.
+    public func usage(
+        of user: UserID,
+        model: ModelName? = nil,
+        member: UserID? = nil,
+        deadline: Duration? = nil
+    ) async throws(HeadroomError) -> UsageStatus {
+        try await status(.usage(user: user, period: nil).about(model, member), .reading, deadline: deadline)
     }
 
     /// Returns the user's usage at the end of a past period.
@@ -111,9 +144,11 @@ extension HeadroomClient {
     public func usage(
         of user: UserID,
         period: BillingPeriod,
+        model: ModelName? = nil,
+        member: UserID? = nil,
         deadline: Duration? = nil
     ) async throws(HeadroomError) -> UsageStatus {
-        try await status(.usage(user: user, period: period), .reading, deadline: deadline)
+        try await status(.usage(user: user, period: period).about(model, member), .reading, deadline: deadline)
     }
 }
 
@@ -141,7 +176,7 @@ extension HeadroomClient {
         _ key: MessageKey?
     ) throws(HeadroomError) -> Decision {
         guard case .answer(let answer) = reply else { throw .unexpected(reply, to: key) }
-        switch (command, answer.status) {
+        switch (command.verb, answer.status) {
         case (.consume, .blocked(let reason)), (.check, .blocked(let reason)), (.reserve, .blocked(let reason)):
             return .blocked(answer.usage, reason: reason)
         case (.consume, .allowed), (.check, .allowed), (.commit, .allowed), (.reserve, .held):
@@ -186,6 +221,13 @@ extension HeadroomClient {
             metrics.failed(error)
             throw error
         }
+    }
+}
+
+extension Command {
+    /// Returns the same request about messages with a model and of a member.
+    func about(_ model: ModelName?, _ member: UserID?) -> Command {
+        inParts(MessageParts(model: model, member: member))
     }
 }
 

@@ -1,4 +1,6 @@
 // The types of answers, so that callers need not import the module that the library shares with the service.
+@_exported import struct LineProtocol.MemberUsage
+@_exported import struct LineProtocol.ModelUsage
 @_exported import struct LineProtocol.UsageStatus
 @_exported import struct LineProtocol.WindowStatus
 @_exported import struct Usage.BillingPeriod
@@ -9,6 +11,7 @@
 @_exported import struct Usage.InvalidMessageKey
 @_exported import struct Usage.LanguageTag
 @_exported import struct Usage.MessageKey
+@_exported import struct Usage.ModelName
 @_exported import struct Usage.PeriodReport
 @_exported import struct Usage.PeriodUsage
 @_exported import struct Usage.PlanChange

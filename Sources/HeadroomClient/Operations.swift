@@ -33,23 +33,36 @@ extension HeadroomClient {
         return try await status(command, .keyed, key: key, deadline: deadline)
     }
 
-    /// Sets the current period's count to 0.
-    public func resetUsage(of user: UserID, deadline: Duration? = nil) async throws(HeadroomError) -> UsageStatus {
-        try await status(.resetUsage(user: user, period: nil), .once, deadline: deadline)
+    /// Sets the current period's count to 0, also those of models and members; or with one of them, only theirs.
+    public func resetUsage(
+        of user: UserID,
+        model: ModelName? = nil,
+        member: UserID? = nil,
+        deadline: Duration? = nil
+    ) async throws(HeadroomError) -> UsageStatus {
+        try await status(.resetUsage(user: user, period: nil).about(model, member), .once, deadline: deadline)
     }
 
-    /// Sets a period's count to 0.
+    /// Sets a period's count to 0, also those of models and members; or with one of them, only theirs.
     public func resetUsage(
         of user: UserID,
         period: BillingPeriod,
+        model: ModelName? = nil,
+        member: UserID? = nil,
         deadline: Duration? = nil
     ) async throws(HeadroomError) -> UsageStatus {
-        try await status(.resetUsage(user: user, period: period), .once, deadline: deadline)
+        try await status(.resetUsage(user: user, period: period).about(model, member), .once, deadline: deadline)
     }
 
     /// Ends the user's open window, if there is one, so that the next message opens another. The period's count stays.
-    public func closeWindow(of user: UserID, deadline: Duration? = nil) async throws(HeadroomError) -> UsageStatus {
-        try await status(.closeWindow(user: user), .once, deadline: deadline)
+    /// With a model or a member, it ends only theirs.
+    public func closeWindow(
+        of user: UserID,
+        model: ModelName? = nil,
+        member: UserID? = nil,
+        deadline: Duration? = nil
+    ) async throws(HeadroomError) -> UsageStatus {
+        try await status(.closeWindow(user: user).about(model, member), .once, deadline: deadline)
     }
 
     /// Deletes all data of the user except that a trial was started.

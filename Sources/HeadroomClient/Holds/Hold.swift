@@ -1,4 +1,4 @@
-/// Messages that are held while a body runs: see ``HeadroomClient/withHold(_:messages:ttl:counting:_:)``.
+/// Messages that are held while a body runs: see ``HeadroomClient/withHold(_:messages:ttl:model:member:counting:_:)``.
 public struct Hold: Sendable {
     public let user: UserID
     /// Identifies the message: for a retry, or to release it after it was counted.
@@ -19,7 +19,7 @@ public enum HoldOutcome<Result> {
     /// The body has not run, because the user may not send the messages. Nothing was counted.
     case blocked(UsageStatus, reason: DenialReason)
     /// The body has run and took longer than the hold: nothing was counted. The caller can count now with
-    /// ``HeadroomClient/consume(_:messages:key:deadline:)``, if the limit allows it.
+    /// ``HeadroomClient/consume(_:messages:key:model:member:deadline:)``, if the limit allows it.
     case expired(Result)
     /// The body has run, and no answer says whether the messages are counted. If the error is transient, the client
     /// retries until the hold expires.

@@ -1,5 +1,6 @@
 import LineProtocol
 import NIOCore
+import Usage
 
 extension HeadroomClient {
     /// Holds messages, runs a body, and counts the messages; gives them back when the body throws or is cancelled.
@@ -17,6 +18,8 @@ extension HeadroomClient {
     /// - Parameters:
     ///   - messages: 1 to 1,000,000; all or none are held.
     ///   - ttl: 1 s to 1 day, in whole seconds.
+    ///   - model: as that of ``consume(_:messages:model:member:deadline:)``.
+    ///   - member: as that of ``consume(_:messages:model:member:deadline:)``.
     ///   - actualMessages: how many messages the result has cost, where that is known only afterwards (tokens, for
     ///     example); the rest is given back. At most what is held is counted, and at least 0. Nil: all.
     /// - Throws: `HeadroomError` when nothing could be held; the error of the body; `CancellationError`.
@@ -24,13 +27,16 @@ extension HeadroomClient {
         _ user: UserID,
         messages: Int = 1,
         ttl: Duration = .seconds(120),
+        model: ModelName? = nil,
+        member: UserID? = nil,
         counting actualMessages: ((Result) -> Int)? = nil,
         _ body: nonisolated(nonsending) (Hold) async throws -> Result
     ) async throws -> HoldOutcome<Result> {
         try enter()
         defer { admission.leave() }
         let key = keys.next()
-        let decision = try await hold(user, messages: messages, key: key, ttl: ttl)
+        let parts = MessageParts(model: model, member: member)
+        let decision = try await hold(user, messages: messages, key: key, ttl: ttl, parts)
         if case .blocked(let status, let reason) = decision { return .blocked(status, reason: reason) }
         let hold = Hold(user: user, key: key, messages: messages, ttl: ttl, status: decision.status)
         let end = NIODeadline.now() + TimeAmount(ttl)
@@ -50,10 +56,11 @@ extension HeadroomClient {
         _ user: UserID,
         messages: Int,
         key: MessageKey,
-        ttl: Duration
+        ttl: Duration,
+        _ parts: MessageParts?
     ) async throws(HeadroomError) -> Decision {
         let seconds = Int(clamping: ttl.components.seconds)
-        let command = Command.reserve(user: user, messages: messages, key: key, ttlSeconds: seconds)
+        let command = Command.reserve(user: user, messages: messages, key: key, ttlSeconds: seconds).inParts(parts)
         do {
             return try decision(try await perform(command, .keyed, key: key, deadline: nil), to: command, key)
         } catch {

@@ -51,6 +51,40 @@ struct VerbTests {
         }
     }
 
+    @Test("A message with a model of a member counts under the limits of both, and names the model to go on with")
+    func modelsAndMembers() async throws {
+        let database = try await TestDatabase.fresh()
+        try await database.psql.execute(
+            """
+            insert into headroom.plan_limits (plan, kind, name, allowance, weight, fallback)
+            values ('trial', 'model', 'large-*', 2, 3, 'small'), ('trial', 'member', '*', 20, 1, null)
+            """
+        )
+        let service = try await ServiceProcess.start(databaseURL: database.conninfo)
+        try await HeadroomClient.with(service) { client in
+            let (account, member) = (UserID.random, UserID.random)
+            let first = try await client.consume(account, model: "large-1", member: member).status
+            #expect(first.used == 3 && first.model == ModelUsage(name: "large-1", limit: 2, used: 1, remaining: 1))
+            #expect(first.member == MemberUsage(id: member, limit: 20, used: 3, remaining: 17))
+            let held = try await client.withHold(account, model: "large-2") { $0.status.model?.remaining }
+            #expect(held.result == 0)
+            guard case .blocked(let refused, .modelLimitReached) = try await client.check(account, model: "large-3")
+            else {
+                Issue.record("a model that is used up was allowed")
+                return
+            }
+            #expect(refused.fallback == "small" && refused.retryAfter == nil)
+            let other = try await client.consume(account, model: refused.fallback, member: member).status
+            #expect(other.used == 7 && other.model == ModelUsage(name: "small") && other.member?.used == 4)
+            let usage = try await client.usage(of: account, model: "large-1")
+            #expect(usage.model?.used == 2 && usage.member == nil)
+            #expect(try await client.usage(of: account, period: usage.period, member: member).member?.used == 4)
+            let reset = try await client.resetUsage(of: account, model: "large-1")
+            #expect(reset.used == 7)
+            #expect(try await client.check(account, model: "large-1").status.model?.used == 0)
+        }
+    }
+
     @Test("A caller's key counts once, and the second call is repeated, not allowed")
     func keys() async throws {
         let service = try await ServiceProcess.start()
