@@ -67,7 +67,45 @@ extension FuzzInput {
                 manage: $0.optional { $0.text() }
             )
         }
+        snapshot.parts = [MessagePart.model(modelName()), .member(user())].compactMap { part in
+            optional { $0.partUsage(part) }
+        }
         return snapshot
+    }
+
+    private mutating func modelName() -> ModelName { one(of: ["m", "gpt-5", "openai/gpt-5:free@eu_1.0"]) }
+
+    private mutating func partLimit(_ kind: PlanLimit.Kind) -> PlanLimit? {
+        optional {
+            PlanLimit(
+                kind,
+                $0.text(),
+                label: $0.optional { $0.text() },
+                allowance: $0.optional { $0.number() },
+                window: $0.optional { Plan.Window(messages: $0.number(), seconds: 60 + $0.below(1_000)) },
+                weight: 1 + $0.below(1_000)
+            )
+        }
+    }
+
+    private mutating func partCounter() -> PartCounter {
+        var counter = PartCounter()
+        (counter.used, counter.held, counter.windowUsed, counter.windowHeld) = (number(), number(), number(), number())
+        counter.windowOpenedAt = optional { $0.instant() }
+        counter.windowEndsAt = counter.windowOpenedAt.map { $0.advanced(bySeconds: Int64(below(1_000))) }
+        return counter
+    }
+
+    private mutating func partUsage(_ part: MessagePart) -> PartUsage {
+        let fallback = optional {
+            PartUsage.Fallback(model: $0.modelName(), limit: $0.partLimit(.model), counter: $0.partCounter())
+        }
+        return PartUsage(
+            part,
+            limit: partLimit(part.kind),
+            counter: partCounter(),
+            fallback: part.kind == .model ? fallback : nil
+        )
     }
 
     mutating func answer() -> Answer {

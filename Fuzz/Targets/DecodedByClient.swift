@@ -21,8 +21,8 @@ extension Answer {
     /// The value that the client must decode from this answer. Nil if an instant's year has more than four digits:
     /// the client cannot parse its text.
     var received: ReceivedAnswer? {
-        let window = snapshot.otherAllowancesShown.first
-        let instants = [snapshot.resetsShown, snapshot.expiresShown, renews, graceUntil, window?.resetsAt]
+        let shown = snapshot.otherAllowancesShown
+        let instants = ([snapshot.resetsShown, snapshot.expiresShown, renews, graceUntil] + shown.map(\.resetsAt))
             .compactMap(\.self)
         guard instants.allSatisfy({ Instant($0.text) != nil }) else { return nil }
         var usage = UsageStatus(
@@ -37,9 +37,8 @@ extension Answer {
             period: BillingPeriod(storedLabel: inOneLine(snapshot.period.label))
         )
         usage.held = snapshot.held
-        usage.window = window.map {
-            WindowStatus(limit: $0.limit, used: $0.used, remaining: $0.remaining, resets: $0.resetsAt)
-        }
+        for allowance in shown { usage.add(allowance) }
+        usage.fallback = fallback?.model
         usage.resets = snapshot.resetsShown
         usage.expires = snapshot.expiresShown
         usage.renews = renews
@@ -62,6 +61,20 @@ extension Answer {
         usage.banner = banner.map { inOneLine($0.text) }
         usage.isRepeated = isRepeated
         return ReceivedAnswer(status: status, usage: usage, released: released)
+    }
+}
+
+extension UsageStatus {
+    fileprivate mutating func add(_ shown: ShownAllowance) {
+        let (limit, used, remaining) = (shown.limit, shown.used, shown.remaining)
+        switch shown.part {
+        case .model(let name):
+            model = ModelUsage(name: name, limit: limit, used: used, remaining: remaining, resets: shown.resetsAt)
+        case .member(let id): member = MemberUsage(id: id, limit: limit, used: used, remaining: remaining)
+        case nil:
+            guard let limit, let used, let remaining else { return }
+            window = WindowStatus(limit: limit, used: used, remaining: remaining, resets: shown.resetsAt)
+        }
     }
 }
 

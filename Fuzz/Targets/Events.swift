@@ -8,7 +8,7 @@ extension FuzzInput {
         switch below(24) {
         case 0...3: .command(.consume(user: user(), messages: 1))
         case 4: .command(.usage(user: user(), period: nil))
-        case 5: .command(.check(user: user(), messages: 2))
+        case 5: .command(.check(user: user(), messages: 2).inParts(optional { MessageParts(member: $0.user()) } ?? nil))
         case 6: .command(.history(user: user(), months: 3))
         case 7: .command(.report(period: nil))
         case 8: .command(.top(period: nil, count: 5))

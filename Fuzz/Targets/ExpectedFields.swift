@@ -32,7 +32,7 @@ extension Answer {
             }
         let outcome: ExpectedFields = [
             ("crossed", crossed?.rawValue), ("reason", reason?.rawValue),
-            ("retry_after", retryAfterSeconds?.description),
+            ("retry_after", retryAfterSeconds?.description), ("fallback", fallback?.model.text),
             ("released", released?.description), ("replayed", isRepeated ? "1" : nil),
             ("previous_plan", snapshot.previousPlan),
             ("next_plan", isDetailed && snapshot.renewsAt != nil ? snapshot.details?.nextPlan : nil),
@@ -60,12 +60,29 @@ extension UsageSnapshot {
             ("remaining", unlimited(remaining)), ("window_limit", (shown?.limit).map(String.init)),
             ("window_used", shown.map { _ in String(windowUsed) }),
             ("window_remaining", shown.map { String(denialReason == nil ? max(0, $0.limit - taken) : 0) }),
-            ("window_resets", denialReason == nil ? shown?.endsAt?.text : nil), ("period", period.label),
+            ("window_resets", denialReason == nil ? shown?.endsAt?.text : nil),
+        ] + expectedOfParts + [
+            ("period", period.label),
             ("resets", comesBack ? resetsAt?.text : nil), ("expires", ends ? expiresAt?.text : nil),
             ("renews", isDetailed ? renewsAt?.text : nil),
             ("grace_until", isDetailed && isInGrace ? expiresAt?.text : nil),
             ("day", (trialDay?.day).map(String.init)), ("days", (trialDay?.days).map(String.init)),
         ]
+    }
+}
+
+extension UsageSnapshot {
+    fileprivate var expectedOfParts: ExpectedFields {
+        otherAllowancesShown.flatMap { shown -> ExpectedFields in
+            guard let part = shown.part else { return [] }
+            let name = part.kind.rawValue
+            let resets = part.kind == .model ? shown.resetsAt?.text : nil
+            return [
+                (name, part.name), ("\(name)_limit", shown.limit.map(String.init)),
+                ("\(name)_used", shown.used.map(String.init)),
+                ("\(name)_remaining", shown.remaining.map(String.init)), ("\(name)_resets", resets),
+            ]
+        }
     }
 }
 

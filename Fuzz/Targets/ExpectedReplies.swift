@@ -161,9 +161,10 @@ struct ExpectedReplies {
         case .periodUsages(let periods): return .periodUsages(periods)
         case .report(let report): return .report(report)
         case .done, .subscribed: return .ok
-        case .periods: preconditionFailure("no verb reads all periods")
+        case .periods, .allowances: preconditionFailure("no verb has this outcome")
         case .failure(let error):
             switch command {
+            case .withParts(let inner, _): return reply(to: inner, outcome, with: sentences)
             case .consume(let user, _, _), .check(let user, _):
                 if error.isOutage, allowsWhenUnavailable {
                     return .text("ALLOWED user=\(user) degraded=1 banner=\"\(keepChatting)\"")
