@@ -39,7 +39,7 @@ extension VerbDefinition {
 
     static let resetUsage = VerbDefinition(
         "RESETUSAGE <user> [period] [model=] [member=]",
-        "set the period's count to 0, and close the window; window as period: close the window alone",
+        "set the period's counts to 0, and close the windows; window as period: close the window alone; with model=, member=: only theirs",
         .operator
     ) { arguments throws(ReplyError) in
         if let word = arguments.positional(1), word.text == Command.window {
