@@ -58,7 +58,7 @@ extension Answer {
         usage.steps = isDetailed ? snapshot.steps?.text : nil
         usage.accessible = isDetailed ? inOneLine(snapshot.accessible.text) : nil
         usage.notice = snapshot.notice.map { inOneLine($0.text) }
-        usage.banner = banner.map { inOneLine($0.text) }
+        usage.banner = texts(in: Words.shipped.standard).banner.map(inOneLine)
         usage.isRepeated = isRepeated
         return ReceivedAnswer(status: status, usage: usage, released: released)
     }

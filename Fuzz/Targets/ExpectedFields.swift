@@ -42,7 +42,7 @@ extension Answer {
             ("currency", isDetailed ? snapshot.details?.currency : nil),
             ("manage", isDetailed ? snapshot.details?.manage : nil),
             ("steps", isDetailed ? snapshot.steps?.text : nil), ("notice", snapshot.notice?.text),
-            ("banner", banner?.text),
+            ("banner", texts(in: Words.shipped.standard).banner),
         ]
         return .expected(name, [("user", user.description)] + snapshot.expected(isDetailed) + outcome)
     }
