@@ -256,7 +256,9 @@ class HoldsAndKeys(Limits):
             for name in ("used", "model", "member"):
                 self.assertEqual(again[name], first[name])
             self.assertEqual((again["replayed"], self.model(again), self.member(again)), (True, (3, 1, 2), (8, 2, 6)))
-            self.assertEqual(port.request("CONSUME", account, 2, key="a", model="opus", member=ann), "CONFLICT")
+            for other in ({"n": 2}, {"model": "sonnet"}, {"member": new_user()}):
+                request = {"n": 1, "model": "opus", "member": ann, **other}
+                self.assertEqual(port.request("CONSUME", account, key="a", **request), "CONFLICT", other)
 
 
 class Resets(Limits):
