@@ -49,7 +49,7 @@ extension ReplyError {
             case .noAuth: "not authenticated; closes when the connection's token has ended"
             case .forbidden: "token lacks the scope"
             case .notFound: "no such key, period or plan; or a user that a foreign key of `message_usage` refuses"
-            case .conflict: "key reused with another n or verb, or released"
+            case .conflict: "key reused with another n, verb, model or member, or released"
             case .expired: "the hold's time has passed"
             case .unavailable: "the database cannot be reached, or cannot execute the request now"
             case .unknown: "the outcome is not known in time; only a retry with the same key is safe"
