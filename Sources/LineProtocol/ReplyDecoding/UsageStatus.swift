@@ -46,7 +46,7 @@ public struct UsageStatus: Sendable, Hashable {
     public var reason: DenialReason?
     /// How long to wait until the refused messages would be allowed; nil if waiting does not help.
     public var retryAfter: Duration?
-    /// The model to offer instead of the one that is used up. It has room for what was requested.
+    /// The model to offer instead of the one with which messages were refused. It has room for them.
     public var fallback: ModelName?
     /// The last plan with periods before this one, or the plan that has ended. A paywall can highlight it.
     public var previousPlan: String?

@@ -115,10 +115,11 @@ class Models(Limits):
             answer = port.request("CONSUME", user, 2, model="opus-3")
             self.assertEqual((answer["used"], self.model(answer)), (10, (4, 2, 2)))
             port.request("CONSUME", user, 86)
-            # Four are left, and it takes five.
+            # Four are left, and it takes five. The fallback takes one.
             refused = self.refused(port.request("CONSUME", user, model="opus-3"), "exceeds_remaining")
             self.assertEqual((refused["used"], self.model(refused)), (96, (4, 2, 2)))
-            self.assertEqual(refused["banner"], "That needs 5 messages, and 4 are left until April 1.")
+            sentence = "That needs 5 messages, and 4 are left until April 1. We can go on with Haiku meanwhile."
+            self.assertEqual((refused["fallback"], refused["banner"]), ("haiku", sentence))
             self.assertTrue(port.request("CONSUME", user, 4, model="haiku-2")["allowed"])
             self.refused(port.request("CHECK", user, model="opus-3"), "limit_reached")
 
