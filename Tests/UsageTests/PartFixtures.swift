@@ -3,11 +3,6 @@ import Testing
 
 @testable import Usage
 
-func modelName(_ text: String) -> ModelName {
-    guard let name = ModelName(text) else { preconditionFailure("\(text) is no model") }
-    return name
-}
-
 extension PartCounter {
     /// What is counted of a limit. The open window began an hour before the snapshots of `UsageSnapshot.team`.
     static func of(
@@ -32,7 +27,7 @@ extension PlanLimit {
         _ allowance: Int? = nil,
         window: Int? = nil,
         weight: Int = 1,
-        fallback: String? = nil
+        fallback: ModelName? = nil
     ) -> PlanLimit {
         PlanLimit(
             .model,
@@ -41,7 +36,7 @@ extension PlanLimit {
             allowance: allowance,
             window: window.map { Plan.Window(messages: $0, seconds: 10_800) },
             weight: weight,
-            fallback: fallback.map(modelName)
+            fallback: fallback
         )
     }
 
@@ -100,7 +95,7 @@ extension UsageSnapshot {
             observedAt: at(observedAt)
         )
         if let (limit, counter) = large {
-            let part = MessagePart.model(modelName("large-2"))
+            let part = MessagePart.model("large-2")
             snapshot.parts.append(PartUsage(part, limit: limit, counter: counter, fallback: fallback))
         }
         if let (limit, counter) = member {

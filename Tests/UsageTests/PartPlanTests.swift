@@ -10,19 +10,19 @@ struct PartPlanTests {
         arguments: [
             ("gpt-5", "gpt-5"), ("gpt-5-mini", "gpt-5-m*"), ("gpt-5-m", "gpt-5-m*"), ("gpt-5o", "gpt-5*"),
             ("gpt-4", "*"), ("GPT-5", "*"), ("claude", "*"),
-        ]
+        ] as [(ModelName, String)]
     )
-    func match(name: String, limit: String) {
+    func match(name: ModelName, limit: String) {
         let names = ["*", "gpt-5-m*", "gpt-5", "gpt-5*", "gpt-5-max"]
         for names in [names, names.reversed()] {
             let limits = names.map { PlanLimit(.model, $0) } + [PlanLimit(.member, "*")]
             let plan = Plan(name: "team", label: "Team", cycle: .monthly, allowance: 800, limits: limits)
-            #expect(plan.limit(of: .model(modelName(name)))?.name == limit)
+            #expect(plan.limit(of: .model(name))?.name == limit)
             #expect(plan.limit(of: .member(ben))?.kind == .member)
         }
         let some = Plan(name: "some", label: "Some", cycle: .daily, allowance: 8, limits: [PlanLimit(.model, "gpt-5*")])
-        #expect((some.limit(of: .model(modelName(name))) != nil) == name.hasPrefix("gpt-5"))
-        #expect(some.limit(of: .member(ben)) == nil && Plan.paid.limit(of: .model(modelName(name))) == nil)
+        #expect((some.limit(of: .model(name)) != nil) == name.text.hasPrefix("gpt-5"))
+        #expect(some.limit(of: .member(ben)) == nil && Plan.paid.limit(of: .model(name)) == nil)
     }
 
     @Test("are for names of 1 to 64 letters, digits and some signs")
@@ -36,9 +36,7 @@ struct PartPlanTests {
             #expect(ModelName(name) == nil, "\(name)")
         }
         #expect(MessageParts() == nil)
-        #expect(
-            MessageParts(model: modelName("large"), member: ben)?.all.map(\.kind) == [.model, .member]
-        )
+        #expect(MessageParts(model: "large", member: ben)?.all.map(\.kind) == [.model, .member])
     }
 
     private static let now = "They're back in 2 hours."
@@ -184,7 +182,7 @@ struct PartPlanTests {
     @Test("count nothing of a part without a limit, which weighs one")
     func unlimitedPart() {
         var snapshot = UsageSnapshot.monthly(used: 10)
-        snapshot.parts = [PartUsage(.model(modelName("other")), limit: nil), PartUsage(.member(ben), limit: nil)]
+        snapshot.parts = [PartUsage(.model("other"), limit: nil), PartUsage(.member(ben), limit: nil)]
         let answer = snapshot.consume(2, of: ada)
         #expect(snapshot.used == 12 && snapshot.parts.map(\.counter) == [PartCounter(), PartCounter()])
         let fields = FieldList(answer).values
@@ -195,7 +193,7 @@ struct PartPlanTests {
     // MARK: The fallback
 
     private static func small(_ limit: PlanLimit? = nil, _ used: Int = 0) -> PartUsage.Fallback {
-        PartUsage.Fallback(model: modelName("small"), limit: limit, counter: .of(used))
+        PartUsage.Fallback(model: "small", limit: limit, counter: .of(used))
     }
 
     private static let smallLimit = PlanLimit(.model, "small", label: "Small", allowance: 30, weight: 2)
