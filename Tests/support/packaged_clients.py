@@ -45,8 +45,14 @@ class ModelFailed(Exception):
 
 def plain(answer):
     """Without None, as in JSON, and with instants as texts."""
-    fields = {**dataclasses.asdict(answer), **answer.more, "allowed": answer.allowed}
-    fields.pop("more")
+    fields = dataclasses.asdict(answer)
+    if isinstance(answer, headroom_client.Allowances):
+        return {**fields, "allowances": [without_none(each) for each in fields["allowances"]]}
+    fields.update(**fields.pop("more"), allowed=answer.allowed)
+    return without_none(fields)
+
+
+def without_none(fields):
     return {
         name: f"{value:%Y-%m-%dT%H:%M:%SZ}" if isinstance(value, datetime) else value
         for name, value in fields.items()
@@ -246,7 +252,8 @@ class NodeSession:
 def snake(fields):
     """The protocol's names for the camel case of JavaScript."""
     names = {re.sub(r"[A-Z]", lambda letter: "_" + letter[0].lower(), name): value for name, value in fields.items()}
-    return {name: value for name, value in names.items() if value is not None}
+    read = {name: [snake(each) for each in value] if name == "allowances" else value for name, value in names.items()}
+    return {name: value for name, value in read.items() if value is not None}
 
 
 def drivers():

@@ -10,9 +10,13 @@ export interface Answer {
   used?: number; held?: number;
   limit?: number | null; remaining?: number | null; // null is unlimited
   windowLimit?: number; windowUsed?: number; windowRemaining?: number; windowResets?: string;
+  /** The request's; their numbers are absent if the plan does not count them. */
+  model?: string; modelLimit?: number; modelUsed?: number; modelRemaining?: number; modelResets?: string;
+  member?: string; memberLimit?: number; memberUsed?: number; memberRemaining?: number;
   resets?: string; expires?: string; renews?: string; graceUntil?: string; // ISO 8601 in UTC
   day?: number; days?: number; crossed?: string; reason?: string;
   retryAfter?: number; // seconds
+  fallback?: string; // a model to offer instead of the one that was refused
   released?: number; shadow?: boolean; replayed: boolean; previousPlan?: string; nextPlan?: string;
   label?: string; stateLabel?: string; accessible?: string; price?: string; currency?: string; manage?: string; steps?: string;
   notice?: string; banner?: string;
@@ -22,13 +26,32 @@ export interface Answer {
   [field: string]: unknown;
 }
 
+/** What a plan allows of a user's messages: of all ("period", "window"), of those with a model, or of those of a member. */
+export interface Allowance {
+  kind: string;
+  /** Of the model or the member; `label` is the model's name for users. */
+  name?: string; label?: string;
+  used?: number; held?: number;
+  limit?: number | null; remaining?: number | null; // null is unlimited
+  tier?: string;
+  windowLimit?: number; windowUsed?: number; windowRemaining?: number; windowResets?: string;
+  weight?: number; fallback?: string;
+  [field: string]: unknown;
+}
+
+/** All that a user's plan allows in the present period, with what is used of it. */
+export interface Allowances { user: string; period?: string; allowances: Allowance[]; }
+
+/** The parts of a user's messages that a plan may limit: those with a model, and those of the member who sends, if `user` is an account. */
+export interface Parts { model?: string; member?: string; }
+
 /** A request failed. The message is for logs, and names no user. With its key, a request may be sent again, and counts once. */
 export class HeadroomError extends Error { code: string; retryAfter: number; user: string; key?: string; }
 /** Nothing was counted; a later attempt may succeed. */
 export class Unavailable extends HeadroomError {}
 /** It is not known whether it was counted; a later attempt is safe with the same key. */
 export class Unknown extends Unavailable {}
-/** A malformed user, number, key or language: a mistake of the program. */
+/** A malformed user, number, key, model or language: a mistake of the program. */
 export class BadArgument extends HeadroomError {}
 /** A token is required, this one is not valid, or it lacks the scope `chat`. */
 export class Unauthorized extends HeadroomError {}
@@ -76,20 +99,22 @@ export class Headroom {
    * call asks the first that answers. One that drains or is away is left at once, and asked again after a pause. */
   constructor(url: string | URL | readonly (string | URL)[], options?: Options);
   /** Counts n messages if they fit, all or none. Calls with the same key count once; without one, each call counts. */
-  consume(user: string, options?: { n?: number; key?: string; lang?: string; tz?: string }): Promise<Answer>;
+  consume(user: string, options?: Parts & { n?: number; key?: string; lang?: string; tz?: string }): Promise<Answer>;
   /** What `consume` would answer now; counts nothing. */
-  check(user: string, options?: { n?: number; lang?: string; tz?: string }): Promise<Answer>;
+  check(user: string, options?: Parts & { n?: number; lang?: string; tz?: string }): Promise<Answer>;
   /** Holds n messages for ttl seconds (120). `hold` commits or releases them as well. */
-  reserve(user: string, options: { n?: number; key: string; ttl?: number; lang?: string; tz?: string }): Promise<Answer>;
+  reserve(user: string, options: Parts & { n?: number; key: string; ttl?: number; lang?: string; tz?: string }): Promise<Answer>;
   /** Counts n of the messages that the key holds, or all, and gives back the rest. */
   commit(user: string, options: { n?: number; key: string; lang?: string; tz?: string }): Promise<Answer>;
   /** Gives back the messages that the key holds or has counted, once. */
   release(user: string, options: { key: string; lang?: string; tz?: string }): Promise<Answer>;
   /** Usage in the present period or a past one, with the plan's label and a sentence for screen readers. */
-  usage(user: string, options?: { period?: string; lang?: string; tz?: string }): Promise<Answer>;
+  usage(user: string, options?: Parts & { period?: string; lang?: string; tz?: string }): Promise<Answer>;
+  /** All limits of the user's plan with what is used of them, for a choice of models. */
+  allowances(user: string): Promise<Allowances>;
   /** Holds n messages while the function runs, then counts them, or gives them back if it throws. Instead of calling the function it
    * throws Blocked, or Repeated if the key was used before. A function that takes longer than ttl seconds is not counted. */
-  hold<T>(user: string, options: { n?: number; key?: string; ttl?: number; lang?: string; tz?: string },
+  hold<T>(user: string, options: Parts & { n?: number; key?: string; ttl?: number; lang?: string; tz?: string },
     body: (hold: Hold) => T | Promise<T>): Promise<T>;
   /** Waits for holds without an outcome, for `timeout` at most, and gives up those that are left. */
   close(): Promise<void>;

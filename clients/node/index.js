@@ -43,10 +43,10 @@ const sleep = (ms) => new Promise((done) => setTimeout(done, ms));
 const backoff = (failures) => Math.min(25 * 2 ** Math.min(failures, 10), 1000) * (0.5 + Math.random() / 2);
 
 // The types of an answer's fields. Those of a later service may be anything.
-const NUMBER = /^(used|held|limit|remaining|window_(limit|used|remaining)|days?|retry_after|released)$/;
+const NUMBER = /^(held|((window|model|member)_)?(limit|used|remaining)|weight|days?|retry_after|released)$/;
 const BOOLEAN = /^(shadow|replayed|degraded)$/;
-const TEXT = new RegExp("^((previous_|next_)?plan|state|tier|display|period|(window_)?resets|expires|renews|grace_until|crossed|reason|"
-  + "user|(state_)?label|accessible|price|currency|manage|steps|notice|banner)$");
+const TEXT = new RegExp("^((previous_|next_)?plan|state|tier|display|period|((window|model)_)?resets|expires|renews|grace_until|crossed|"
+  + "reason|user|model|member|kind|name|fallback|(state_)?label|accessible|price|currency|manage|steps|notice|banner)$");
 function isExact([name, value]) {
   if (NUMBER.test(name)) return Number.isSafeInteger(value) && value >= 0 || value === null && /^(limit|remaining)$/.test(name);
   return BOOLEAN.test(name) ? typeof value === "boolean" : !TEXT.test(name) || typeof value === "string";
@@ -58,13 +58,25 @@ function objectOf(text) {
     return {};
   }
 }
+const camelCased = (body) =>
+  Object.fromEntries(Object.entries(body).map(([name, value]) => [name.replace(/_(\w)/g, (_, letter) => letter.toUpperCase()), value]));
+function allowancesOf({ user, period, allowances }) {
+  if (!user || !Array.isArray(allowances)) return undefined;
+  // What does not apply may be null here.
+  const given = allowances.map((each) => Object.fromEntries(
+    Object.entries(Object(each)).filter(([name, value]) => value !== null || /^(limit|remaining)$/.test(name)),
+  ));
+  const isRead = given.every((each) => each.kind && Object.entries(each).every(isExact));
+  return isRead && Object.entries({ user, ...(period && { period }) }).every(isExact)
+    ? { user, period: period ?? undefined, allowances: given.map(camelCased) } : undefined;
+}
 // Nothing for what the service cannot have answered: something between has.
 function answerOf(verb, { allowed, unlimited, ...body }) {
+  if (verb === "allowances") return allowancesOf(body);
   const type = verb === "release" || verb === "usage" ? "undefined" : "boolean";
   if (typeof allowed !== type || !body.user || !Object.entries(body).every(isExact)) return undefined;
-  const fields = Object.entries(body).map(([name, value]) => [name.replace(/_(\w)/g, (_, letter) => letter.toUpperCase()), value]);
   const yes = body.replayed ? "repeated" : "allowed";
-  return decided(allowed === undefined ? "ok" : allowed ? yes : "blocked", Object.fromEntries(fields));
+  return decided(allowed === undefined ? "ok" : allowed ? yes : "blocked", camelCased(body));
 }
 function given(options) {
   if (typeof options === "object" && options !== null) return options;
@@ -124,16 +136,16 @@ export class Headroom {
   }
 
   async consume(user, options = {}) {
-    const { n, key = crypto.randomUUID(), lang, tz } = given(options);
-    return this.#decide({ verb: "consume", user, key, body: { n, lang, tz } }, options.key === undefined);
+    const { n, key = crypto.randomUUID(), model, member, lang, tz } = given(options);
+    return this.#decide({ verb: "consume", user, key, body: { n, model, member, lang, tz } }, options.key === undefined);
   }
   async check(user, options = {}) {
-    const { n, lang, tz } = given(options);
-    return this.#decide({ verb: "check", user, body: { n, lang, tz } });
+    const { n, model, member, lang, tz } = given(options);
+    return this.#decide({ verb: "check", user, body: { n, model, member, lang, tz } });
   }
   async reserve(user, options) {
-    const { n, key, ttl, lang, tz } = given(options);
-    return this.#decide({ verb: "reserve", user, key: `${key ?? ""}`, body: { n, ttl, lang, tz } });
+    const { n, key, ttl, model, member, lang, tz } = given(options);
+    return this.#decide({ verb: "reserve", user, key: `${key ?? ""}`, body: { n, ttl, model, member, lang, tz } });
   }
   async commit(user, options) {
     const { n, key, lang, tz } = given(options);
@@ -144,17 +156,20 @@ export class Headroom {
     return this.#call({ verb: "release", user, key: `${key ?? ""}`, body: { lang, tz } });
   }
   async usage(user, options = {}) {
-    const { period, lang, tz } = given(options);
-    const query = Object.entries({ period, lang, tz }).filter(([, value]) => value !== undefined);
-    return this.#call({ verb: "usage", user, query: query.length ? `?${new URLSearchParams(query)}` : "" });
+    const { period, model, member, lang, tz } = given(options);
+    const query = Object.entries({ period, model, member, lang, tz }).filter(([, value]) => value !== undefined);
+    return this.#call({ verb: "usage", user, path: query.length ? `?${new URLSearchParams(query)}` : "" });
+  }
+  async allowances(user) {
+    return this.#call({ verb: "allowances", user, path: "/allowances" });
   }
 
   async hold(user, options, body) {
-    const { n = 1, key, ttl = 120, lang, tz } = given(options);
+    const { n = 1, key, ttl = 120, model, member, lang, tz } = given(options);
     const hold = { key: key === undefined ? crypto.randomUUID() : key, amount: undefined, outcome: undefined, error: undefined };
     const until = Date.now() + ttl * 1000;
     try {
-      hold.answer = await this.#call({ verb: "reserve", user, key: hold.key, body: { n, ttl, lang, tz } });
+      hold.answer = await this.#call({ verb: "reserve", user, key: hold.key, body: { n, ttl, model, member, lang, tz } });
       if (key === undefined && UNSURE.has(hold.answer)) this.#giveBack(user, hold.key, until);
     } catch (error) {
       // Nobody else knows the key.
@@ -274,7 +289,7 @@ export class Headroom {
     }
   }
 
-  async #attempt(endpoint, { verb, user, key, body, query = "" }, ms) {
+  async #attempt(endpoint, { verb, user, key, body, path = `/${verb}` }, ms) {
     if (key === null || (key !== undefined && !/^[!#-~]{1,128}$/.test(key))) {
       throw failure("BADARG", "a key is 1 to 128 visible ASCII characters without spaces and quotes");
     }
@@ -284,7 +299,7 @@ export class Headroom {
       LOST.add(error);
       return error;
     };
-    const url = endpoint.url + encodeURIComponent(user) + (body ? `/${verb}` : query);
+    const url = endpoint.url + encodeURIComponent(user) + path;
     const headers = { ...endpoint.headers, ...(key !== undefined && { "Idempotency-Key": key }) };
     const sent = { method: body ? "POST" : "GET", headers, body: body && JSON.stringify(body), signal: AbortSignal.timeout(ms) };
     let response, text;

@@ -29,6 +29,15 @@ class Answer:
     window_used: int | None = None
     window_remaining: int | None = None
     window_resets: datetime | None = None
+    model: str | None = None  # the request's, and so is `member`; their numbers are None if the plan does not count them
+    model_limit: int | None = None
+    model_used: int | None = None
+    model_remaining: int | None = None
+    model_resets: datetime | None = None
+    member: str | None = None
+    member_limit: int | None = None
+    member_used: int | None = None
+    member_remaining: int | None = None
     period: str | None = None
     resets: datetime | None = None
     expires: datetime | None = None
@@ -37,6 +46,7 @@ class Answer:
     crossed: str | None = None
     reason: str | None = None
     retry_after: int | None = None
+    fallback: str | None = None  # a model to offer instead of the one that was refused
     released: int | None = None
     shadow: bool = False
     replayed: bool = False
@@ -57,7 +67,7 @@ class Answer:
     def read(cls, allowed: bool | None, values: Mapping[str, Any]) -> Answer:
         """From JSON. `allowed` is None where nothing is decided. Raises ValueError if a field is missing or has another type, because
         then something between has written it."""
-        known = {name: _value(name, value) for name, value in values.items() if name in KINDS}
+        known = {name: _value(KINDS[name], name, value) for name, value in values.items() if name in KINDS}
         if not known.get("user"):
             raise ValueError("an answer names its user")
         more = {name: value for name, value in values.items() if name not in (*KINDS, "allowed", "unlimited")}
@@ -65,13 +75,57 @@ class Answer:
         return cls("ok" if allowed is None else yes if allowed else "blocked", more=more, **known)
 
 
-KINDS = {each.name: str(each.type).split(" ")[0] for each in fields(Answer) if each.name not in ("status", "more")}
+@dataclass(frozen=True, slots=True)
+class Allowance:
+    """What a plan allows of a user's messages: of all (`period`, `window`), of those with a model, or of those of a member."""
+
+    kind: str
+    name: str | None = None  # of the model or the member
+    label: str | None = None  # the model's name for users
+    used: int = 0
+    held: int = 0
+    limit: int | None = None  # None is unlimited, like that of `remaining`
+    remaining: int | None = None
+    tier: str | None = None
+    window_limit: int | None = None
+    window_used: int | None = None
+    window_remaining: int | None = None
+    window_resets: datetime | None = None
+    weight: int = 1
+    fallback: str | None = None
+
+
+@dataclass(frozen=True, slots=True)
+class Allowances:
+    """All that a user's plan allows in the present period, with what is used of it."""
+
+    user: str
+    period: str | None
+    allowances: tuple[Allowance, ...]
+
+    @classmethod
+    def read(cls, values: Mapping[str, Any]) -> Allowances:
+        """From JSON. Raises ValueError, KeyError or TypeError if something between has written it."""
+        each = [{name: value for name, value in one.items() if value is not None} for one in values["allowances"]]
+        kinds = {one.name: _kind(one.type) for one in fields(Allowance)}
+        read = [{name: _value(kinds[name], name, value) for name, value in one.items() if name in kinds} for one in each]
+        period = values.get("period")
+        return cls(
+            _value("str", "user", values["user"]), None if period is None else _value("str", "period", period),
+            tuple(Allowance(**one) for one in read),
+        )  # fmt: skip
+
+
+def _kind(annotation: object) -> str:
+    return str(annotation).split(" ")[0]
+
+
+KINDS = {each.name: _kind(each.type) for each in fields(Answer) if each.name not in ("status", "more")}
 UNLIMITED = ("limit", "remaining")
 INSTANT = re.compile(r"\d{4}-\d\d-\d\dT\d\d:\d\d:\d\dZ", re.ASCII)
 
 
-def _value(name: str, value: Any) -> Any:
-    kind = KINDS[name]
+def _value(kind: str, name: str, value: Any) -> Any:
     if value is None and name in UNLIMITED:
         return None
     if kind == "datetime" and isinstance(value, str) and INSTANT.fullmatch(value):
@@ -110,7 +164,7 @@ class Unknown(Unavailable):
     """It is not known whether it was counted; a later attempt is safe with the same key."""
 
 class BadArgument(HeadroomError):
-    """A malformed user, number, key or language: a mistake of the program."""
+    """A malformed user, number, key, model or language: a mistake of the program."""
 
 class Unauthorized(HeadroomError):
     """A token is required, this one is not valid, or it lacks the scope `chat`."""

@@ -10,9 +10,9 @@ import uuid
 from collections.abc import AsyncIterator, Callable, Coroutine, Sequence
 from contextlib import asynccontextmanager
 from dataclasses import dataclass, replace
-from typing import Any, Literal
+from typing import Any, Literal, cast
 
-from .answers import Answer, Blocked, HeadroomError, NotFound, Repeated, Unavailable, Unknown
+from .answers import Allowances, Answer, Blocked, HeadroomError, NotFound, Repeated, Unavailable, Unknown
 from .endpoints import Endpoints
 from .transports import Name, Request
 
@@ -48,21 +48,28 @@ class AsyncHeadroom:
         self._tasks: set[asyncio.Task[None]] = set()
 
     async def consume(
-        self, user: Name, n: int = 1, *, key: Name | None = None, lang: str | None = None, tz: str | None = None
-    ) -> Answer:
-        """Counts n messages if they fit, all or none. Calls with the same key count once; without one, each call counts."""
-        request = Request("CONSUME", user, n, uuid.uuid4().hex if key is None else key, lang=lang, tz=tz)
+        self, user: Name, n: int = 1, *, key: Name | None = None, model: str | None = None, member: Name | None = None,
+        lang: str | None = None, tz: str | None = None,
+    ) -> Answer:  # fmt: skip
+        """Counts n messages if they fit, all or none. Calls with the same key count once; without one, each call counts. Name the
+        model that answers, and the member of the account `user` who sends, if a plan limits them."""
+        own = uuid.uuid4().hex if key is None else key
+        request = Request("CONSUME", user, n, own, model=model, member=member, lang=lang, tz=tz)
         return await self._decide(request, is_key_own=key is None)
 
-    async def check(self, user: Name, n: int = 1, *, lang: str | None = None, tz: str | None = None) -> Answer:
+    async def check(
+        self, user: Name, n: int = 1, *, model: str | None = None, member: Name | None = None, lang: str | None = None,
+        tz: str | None = None,
+    ) -> Answer:  # fmt: skip
         """What `consume` would answer now; counts nothing."""
-        return await self._decide(Request("CHECK", user, n, lang=lang, tz=tz))
+        return await self._decide(Request("CHECK", user, n, model=model, member=member, lang=lang, tz=tz))
 
     async def reserve(
-        self, user: Name, n: int = 1, *, key: Name, ttl: int = 120, lang: str | None = None, tz: str | None = None
-    ) -> Answer:
+        self, user: Name, n: int = 1, *, key: Name, ttl: int = 120, model: str | None = None, member: Name | None = None,
+        lang: str | None = None, tz: str | None = None,
+    ) -> Answer:  # fmt: skip
         """Holds n messages for ttl seconds. `hold` commits or releases them as well."""
-        return await self._decide(Request("RESERVE", user, n, key, ttl, lang, tz))
+        return await self._decide(Request("RESERVE", user, n, key, ttl, model, member, lang, tz))
 
     async def commit(
         self, user: Name, n: int | None = None, *, key: Name, lang: str | None = None, tz: str | None = None
@@ -75,20 +82,26 @@ class AsyncHeadroom:
         return await self._call(Request("RELEASE", user, key=key, lang=lang, tz=tz))
 
     async def usage(
-        self, user: Name, period: str | None = None, *, lang: str | None = None, tz: str | None = None
-    ) -> Answer:
+        self, user: Name, period: str | None = None, *, model: str | None = None, member: Name | None = None,
+        lang: str | None = None, tz: str | None = None,
+    ) -> Answer:  # fmt: skip
         """Usage in the present period or a past one, with the plan's label and a sentence for screen readers."""
-        return await self._call(Request("USAGE", user, lang=lang, tz=tz, period=period))
+        return await self._call(Request("USAGE", user, model=model, member=member, lang=lang, tz=tz, period=period))
+
+    async def allowances(self, user: Name) -> Allowances:
+        """All limits of the user's plan with what is used of them, for a choice of models. Only over HTTP."""
+        return cast(Allowances, await self._ask(Request("ALLOWANCES", user)))
 
     @asynccontextmanager
     async def hold(
-        self, user: Name, n: int = 1, *, key: Name | None = None, ttl: int = 120, lang: str | None = None,
-        tz: str | None = None,
+        self, user: Name, n: int = 1, *, key: Name | None = None, ttl: int = 120, model: str | None = None,
+        member: Name | None = None, lang: str | None = None, tz: str | None = None,
     ) -> AsyncIterator[Hold]:
         """Holds n messages while the body runs, then counts them, or gives them back if it raises. Instead of running the body it
         raises `Blocked`, or `Repeated` if the key was used before. A body that takes longer than ttl seconds is not counted."""
         hold, until = Hold(Answer("ok"), uuid.uuid4().hex if key is None else str(key)), time.monotonic() + ttl
-        release, reserve = Request("RELEASE", user, key=hold.key), Request("RESERVE", user, n, hold.key, ttl, lang, tz)
+        release = Request("RELEASE", user, key=hold.key)
+        reserve = Request("RESERVE", user, n, hold.key, ttl, model, member, lang, tz)
         try:
             hold.answer = await self._call(reserve)
             if key is None and hold.answer.degraded and reserve.unsure:
@@ -153,6 +166,9 @@ class AsyncHeadroom:
             return answer
 
     async def _call(self, request: Request) -> Answer:
+        return cast(Answer, await self._ask(request))
+
+    async def _ask(self, request: Request) -> Answer | Allowances:
         end, failures = time.monotonic() + self._timeout, 0
         while True:
             seconds, request.sent = min(self._attempt_timeout, end - time.monotonic()), False
@@ -162,8 +178,9 @@ class AsyncHeadroom:
                 answer = await asyncio.wait_for(endpoint.transport.send(request), seconds)
                 endpoint.answered(before)
                 # After a lost answer it repeats this call's own attempt, whose answer nobody has received.
-                is_own = request.unsure and answer.status == "repeated"
-                return replace(answer, status="allowed", replayed=False) if is_own else answer
+                if request.unsure and isinstance(answer, Answer) and answer.status == "repeated":
+                    return replace(answer, status="allowed", replayed=False)
+                return answer
             except asyncio.TimeoutError:
                 error = request.lost(f"within {seconds:.1f} s")
             except HeadroomError as caught:

@@ -113,15 +113,16 @@ class Headroom:
     commit = waiting(AsyncHeadroom.commit)
     release = waiting(AsyncHeadroom.release)
     usage = waiting(AsyncHeadroom.usage)
+    allowances = waiting(AsyncHeadroom.allowances)
 
     @contextmanager
     def hold(
-        self, user: Name, n: int = 1, *, key: Name | None = None, ttl: int = 120, lang: str | None = None,
-        tz: str | None = None,
+        self, user: Name, n: int = 1, *, key: Name | None = None, ttl: int = 120, model: str | None = None,
+        member: Name | None = None, lang: str | None = None, tz: str | None = None,
     ) -> Iterator[Hold]:  # fmt: skip
         """As of `AsyncHeadroom`."""
         runner = self._ready()
-        held = runner.client.hold(user, n, key=key, ttl=ttl, lang=lang, tz=tz)
+        held = runner.client.hold(user, n, key=key, ttl=ttl, model=model, member=member, lang=lang, tz=tz)
         hold = runner.wait(held.__aenter__())
         try:
             yield hold

@@ -8,7 +8,7 @@ from typing import Any
 from urllib.parse import SplitResult, quote
 from uuid import UUID
 
-from .answers import Answer, BadArgument, HeadroomError, failure, from_text
+from .answers import Allowances, Answer, BadArgument, HeadroomError, failure, from_text
 
 Name = str | UUID
 FIELD = re.compile(r' ([a-z_]+)=(?:"((?:[^"\\]|\\.)*)"|([^\s"\\]+))')
@@ -22,6 +22,8 @@ class Request:
     n: int | None = None
     key: Any = None
     ttl: int | None = None
+    model: str | None = None
+    member: Any = None  # a text, also if a UUID was given
     lang: str | None = None
     tz: str | None = None
     period: str | None = None
@@ -30,17 +32,22 @@ class Request:
 
     def __post_init__(self) -> None:
         # Drivers of databases and web frameworks have UUIDs. Anything else must not be taken for a service that is away.
-        self.user = str(self.user) if isinstance(self.user, UUID) else self.user
-        self.key = str(self.key) if isinstance(self.key, UUID) else self.key
+        for name in ("user", "key", "member"):
+            if isinstance(value := getattr(self, name), UUID):
+                setattr(self, name, str(value))
         # Dots would be lost in the path of a URL, so nobody is named so.
         if not (isinstance(self.user, str) and self.user not in ("", ".", "..") and isinstance(self.key, str | None)):
             raise BadArgument("BADARG", "a user is a UUID, or a text that is not empty, . or ..; a key is a text or a UUID")
+        if not (isinstance(self.model, str | None) and isinstance(self.member, str | None)):
+            raise BadArgument("BADARG", "a model is a text; a member is a text or a UUID")
 
     def given(self, *names: str) -> dict[str, Any]:
         return {name: value for name in names if (value := getattr(self, name)) is not None}
 
-    def answer(self, allowed: Any, values: dict[str, Any]) -> Answer:
-        """Raises ValueError for what is no answer to this request."""
+    def answer(self, allowed: Any, values: dict[str, Any]) -> Answer | Allowances:
+        """Raises ValueError, KeyError or TypeError for what is no answer to this request."""
+        if self.verb == "ALLOWANCES":
+            return Allowances.read(values)
         if type(allowed) is not (type(None) if self.verb in ("RELEASE", "USAGE") else bool):
             raise ValueError(f"this does not answer {self.verb}")
         return Answer.read(allowed, values)
@@ -67,9 +74,11 @@ class OverTCP:
             socket_timeout=None, **{**settings, **options},
         )  # fmt: skip
 
-    async def send(self, request: Request) -> Answer:
+    async def send(self, request: Request) -> Answer | Allowances:
+        if request.verb == "ALLOWANCES":
+            raise BadArgument("BADARG", "allowances are told over HTTP: the client's address must begin with http:// or https://")
         words = [request.verb, request.user, *map(str, request.given("n", "period").values())]
-        words += [f"{name}={value}" for name, value in request.given("key", "ttl", "lang", "tz").items()]
+        words += [f"{name}={value}" for name, value in request.given("key", "ttl", "model", "member", "lang", "tz").items()]
         connection, is_in_step = None, False
         try:
             connection = await self._pool.get_connection()
@@ -113,20 +122,21 @@ class OverHTTP:
         if token:
             self._client.headers["Authorization"] = f"Bearer {token}"
 
-    async def send(self, request: Request) -> Answer:
+    async def send(self, request: Request) -> Answer | Allowances:
         if request.key is not None and not re.fullmatch(r"[!#-~]{1,128}", request.key):
             raise BadArgument("BADARG", "over HTTP, a key is 1 to 128 visible ASCII characters without spaces and quotes")
 
         async def trace(event: str, _: object) -> None:
             request.sent = request.sent or event.endswith("send_request_headers.started")
 
-        path, post = "/v1/usage/" + quote(request.user, safe=""), request.verb != "USAGE"
+        path, post = "/v1/usage/" + quote(request.user, safe=""), request.verb not in ("USAGE", "ALLOWANCES")
+        path += "" if request.verb == "USAGE" else f"/{request.verb.lower()}"
         headers = {} if request.key is None else {"Idempotency-Key": request.key}
         try:
             response = await self._client.request(
-                "POST" if post else "GET", f"{path}/{request.verb.lower()}" if post else path, headers=headers,
-                json=request.given("n", "ttl", "lang", "tz") if post else None,
-                params=None if post else request.given("period", "lang", "tz"),
+                "POST" if post else "GET", path, headers=headers,
+                json=request.given("n", "ttl", "model", "member", "lang", "tz") if post else None,
+                params=None if post else request.given("period", "model", "member", "lang", "tz"),
                 extensions={"trace": trace},
             )  # fmt: skip
         except self._httpx.TransportError as error:
