@@ -27,6 +27,7 @@ router_settings:
   num_retries: 1
   retry_after: 0
   disable_cooldowns: true
+  model_group_alias: {{"also-answers": "answers"}}
   fallbacks: [{{"falls-back": ["answers"]}}]
 litellm_settings:
   callbacks: headroom_limit.proxy_handler_instance

@@ -8,6 +8,7 @@ import asyncio
 import logging
 import os
 import re
+import uuid
 from collections.abc import AsyncIterator, Mapping
 from contextlib import AbstractAsyncContextManager
 from dataclasses import dataclass, fields
@@ -47,6 +48,9 @@ ANY_NUMBER = frozenset(re.findall(r"\w+", """
 HOLD_KEY = "headroom_key"
 """In the request's metadata, which LiteLLM passes to each hook, also if another callback has copied the request."""
 
+SAID_BY_LITELLM = ("deployment_model_name", "is_silent_experiment")
+"""What LiteLLM writes into the metadata of an attempt. A client may not."""
+
 LANGUAGE = re.compile(r"\s*([A-Za-z]{2,8}(?:-[A-Za-z0-9]{1,8}){0,3})\s*(?:;\s*q=([01](?:\.\d{0,3})?))?\s*")
 
 
@@ -57,6 +61,8 @@ class Settings:
     url: str = "headroom://127.0.0.1:6747"
     token: str = ""
     count_by: str = "key"
+    member: str = "none"
+    model: str = "public"
     count: str = "messages"
     uncounted: str = ""
     hold_tokens: int = 4096
@@ -74,7 +80,10 @@ class Settings:
         return settings
 
 
-CHOICES = {"count_by": ("user", "owner", "team", "key"), "count": ("messages", "tokens"), "when_away": ("refuse", "allow")}
+CHOICES = {
+    "count_by": ("user", "owner", "team", "key"), "member": ("none", "user", "owner", "key"), "model": ("public", "none"),
+    "count": ("messages", "tokens"), "when_away": ("refuse", "allow"),
+}  # fmt: skip
 
 
 class NotAnswered(Exception):
@@ -82,14 +91,26 @@ class NotAnswered(Exception):
 
 
 @dataclass
+class Part:
+    """The messages of a request that one model answers."""
+
+    model: str | None
+    most: int
+    hold: Hold | None = None  # None if they were given back, because LiteLLM has turned to a model that is used up
+    context: AbstractAsyncContextManager[Hold] | None = None
+
+
+@dataclass
 class Held:
-    """A message between `async_pre_call_hook` and the hook that says how it has ended."""
+    """A request between `async_pre_call_hook` and the hook that says how it has ended."""
 
     user: str
-    hold: Hold
-    most: int
-    context: AbstractAsyncContextManager[Hold]
-    expiry: asyncio.TimerHandle
+    member: str | None
+    lang: str | None
+    parts: list[Part]
+    can_move: bool  # to another model; LiteLLM does not say to which of several models an attempt belongs
+    expiry: asyncio.TimerHandle | None = None
+    refusal: HTTPException | None = None  # of the model to which LiteLLM has turned
 
 
 class HeadroomLimit(CustomLogger):
@@ -112,29 +133,49 @@ class HeadroomLimit(CustomLogger):
             return None
         if call_type in ANY_NUMBER:
             raise HTTPException(403, f"Headroom: this proxy cannot count {call_type} (HEADROOM_UNCOUNTED lets it pass uncounted)")
-        user = self._user(user_api_key_dict, data)
-        most = amount(data) * (1 if self.settings.count == "messages" else self.settings.hold_tokens)
         headers = (data.get("proxy_server_request") or {}).get("headers") or {}
-        # The client makes a key of its own. The ids of LiteLLM's requests would not do, because a request may choose its id.
-        context = self._headroom.hold(
-            user, most, ttl=self.settings.hold_seconds, lang=preferred_language(headers.get("accept-language", ""))
-        )
+        held = Held(
+            self._id(self.settings.count_by, "COUNT_BY", user_api_key_dict, data),
+            None if self.settings.member == "none" else self._id(self.settings.member, "MEMBER", user_api_key_dict, data),
+            preferred_language(headers.get("accept-language", "")), self._parts(data),
+            can_move=self.settings.model == "public" and "," not in str(data.get("model")),
+        )  # fmt: skip
         try:
-            hold = await context.__aenter__()
-        except Blocked as refusal:
-            raise refused(refusal.answer) from None
-        except HeadroomError as error:
-            if isinstance(error, BadArgument) and self.settings.count_by == "user":
-                raise HTTPException(400, f"Headroom: {error.message}") from error
-            if isinstance(error, BadArgument):
-                log.error("hashes of keys and most names are no UUIDs: set the service's user-namespace (docs/user-ids.md)")
-            log.error("Headroom does not answer this proxy, so it refuses every message: %s", error)
-            raise HTTPException(500, f"Headroom: {error.code}; the proxy's log says more") from error
-        metadata(data)[HOLD_KEY] = hold.key
-        # If LiteLLM calls no further hook, the message counts: it was passed on.
-        expiry = asyncio.get_running_loop().call_later(self.settings.hold_seconds, self._end, hold.key, True)
-        self._held[hold.key] = Held(user, hold, most, context, expiry)
+            for part in held.parts:
+                await self._hold(held, part)
+        except BaseException:
+            for part in held.parts:
+                await self._give_back(part)
+            raise
+        for bucket in buckets(data):
+            for name in SAID_BY_LITELLM:
+                bucket.pop(name, None)
+        key = metadata(data)[HOLD_KEY] = uuid.uuid4().hex
+        self._held[key] = held
+        self._expire_later(key, held)
         return data
+
+    async def async_pre_call_deployment_hook(self, kwargs: dict[str, Any], call_type: Any) -> None:
+        """Before each attempt, with the model that LiteLLM has chosen: another one than was held for after a fallback, or if the client
+        has named an alias, a deployment or a router. So a message counts for the model that is asked, and only if it has room."""
+        found = buckets(kwargs)
+        key = next((each[HOLD_KEY] for each in found if HOLD_KEY in each), "")
+        held, model = self._held.get(key), next(filter(None, map(chosen, found)), None)
+        if held is None or model is None or not held.can_move or any(each.get("is_silent_experiment") for each in found):
+            return
+        (part,) = held.parts
+        if part.hold is not None and part.model == model:
+            return
+        await self._give_back(part)
+        part.model = model
+        try:
+            await self._hold(held, part)
+        except HTTPException as refusal:
+            held.refusal = refusal
+            # LiteLLM tries its other fallbacks. It would rest a deployment that fails with another status, and for everyone.
+            raise HTTPException(400, refusal.detail, refusal.headers) from None
+        if held.expiry is not None and not held.expiry.cancelled():
+            self._expire_later(key, held)
 
     async def async_post_call_success_hook(self, data: dict[str, Any], user_api_key_dict: Any, response: Any) -> None:
         """For an answer that is not streamed, also one from LiteLLM's cache."""
@@ -142,16 +183,19 @@ class HeadroomLimit(CustomLogger):
 
     async def async_post_call_failure_hook(
         self, request_data: dict[str, Any], original_exception: Exception, user_api_key_dict: Any, traceback_str: str | None = None
-    ) -> None:
-        """After the last attempt, and also if another callback has refused the request."""
+    ) -> HTTPException | None:
+        """After the last attempt, and also if another callback has refused the request. LiteLLM answers what it returns."""
+        held = self._held.get(metadata(request_data).get(HOLD_KEY, ""))
+        refusal = held.refusal if held else None
         await self._ended(request_data, is_answered=False)
+        return refusal if refusal and getattr(original_exception, "detail", None) == refusal.detail else None
 
     async def async_post_call_streaming_iterator_hook(
         self, user_api_key_dict: Any, response: AsyncIterator[Any], request_data: dict[str, Any]
     ) -> AsyncIterator[Any]:
         """A streamed answer counts as soon as it has begun, if it ends well or the client hangs up. It does not if the model fails."""
         is_answered, used = False, None
-        if held := self._held.get(metadata(request_data).get(HOLD_KEY, "")):
+        if (held := self._held.get(metadata(request_data).get(HOLD_KEY, ""))) and held.expiry:
             held.expiry.cancel()  # this hook will end the hold, however long the client takes to read
         try:
             async for chunk in response:
@@ -165,17 +209,51 @@ class HeadroomLimit(CustomLogger):
 
     # Holds --------------------------------------------------------------------------------------------------------------------
 
-    def _user(self, key: Any, data: dict[str, Any]) -> str:
-        user = {
+    def _id(self, kind: str, setting: str, key: Any, data: dict[str, Any]) -> str:
+        found = {
             # LiteLLM finds it in `user`, and in what other APIs and chats use in its place.
             "user": getattr(key, "end_user_id", None) or data.get("user"),
             "owner": getattr(key, "user_id", None),
             "team": getattr(key, "team_id", None),
             "key": getattr(key, "api_key", None),  # its SHA-256
-        }[self.settings.count_by]
-        if not user:
-            raise HTTPException(400, f"Headroom: this request has no {self.settings.count_by} to count it for (HEADROOM_COUNT_BY)")
-        return str(user)
+        }[kind]
+        if not found:
+            raise HTTPException(400, f"Headroom: this request has no {kind} to count it for (HEADROOM_{setting})")
+        return str(found)
+
+    def _parts(self, data: dict[str, Any]) -> list[Part]:
+        each, models = 1 if self.settings.count == "messages" else self.settings.hold_tokens, asked(data)
+        if self.settings.model == "none":
+            return [Part(None, each * sum(models.values()))]
+        return [Part(model_name(name), each * messages) for name, messages in models.items()]
+
+    async def _hold(self, held: Held, part: Part) -> None:
+        # The client makes a key of its own. The ids of LiteLLM's requests would not do, because a request may choose its id.
+        context = self._headroom.hold(
+            held.user, part.most, ttl=self.settings.hold_seconds, model=part.model, member=held.member, lang=held.lang
+        )
+        try:
+            part.hold, part.context = await context.__aenter__(), context
+        except Blocked as refusal:
+            raise refused(refusal.answer) from None
+        except HeadroomError as error:
+            if isinstance(error, BadArgument) and "user" in (self.settings.count_by, self.settings.member):
+                raise HTTPException(400, f"Headroom: {error.message}") from error
+            if isinstance(error, BadArgument):
+                log.error("hashes of keys and most names are no UUIDs: set the service's user-namespace (docs/user-ids.md)")
+            log.error("Headroom does not answer this proxy, so it refuses every message: %s", error)
+            raise HTTPException(500, f"Headroom: {error.code}; the proxy's log says more") from error
+
+    async def _give_back(self, part: Part) -> None:
+        context, part.hold, part.context = part.context, None, None
+        if context is not None:
+            await context.__aexit__(NotAnswered, NotAnswered(), None)
+
+    def _expire_later(self, key: str, held: Held) -> None:
+        """If LiteLLM calls no further hook, the message counts: it was passed on."""
+        if held.expiry is not None:
+            held.expiry.cancel()
+        held.expiry = asyncio.get_running_loop().call_later(self.settings.hold_seconds, self._end, key, True)
 
     async def _ended(self, data: dict[str, Any], is_answered: bool, tokens: int | None = None) -> None:
         if task := self._end(metadata(data).get(HOLD_KEY, ""), is_answered, tokens):
@@ -186,9 +264,10 @@ class HeadroomLimit(CustomLogger):
         held = self._held.pop(key, None)
         if held is None:
             return None
-        held.expiry.cancel()
-        if self.settings.count == "tokens":
-            held.hold.amount = tokens
+        if held.expiry is not None:
+            held.expiry.cancel()
+        if self.settings.count == "tokens" and len(held.parts) == 1 and held.parts[0].hold is not None:
+            held.parts[0].hold.amount = tokens
         # A task of its own, because a client that hangs up cancels the one that runs here.
         task = asyncio.create_task(self._settle(held, is_answered))
         self._tasks.add(task)
@@ -196,14 +275,25 @@ class HeadroomLimit(CustomLogger):
         return task
 
     async def _settle(self, held: Held, is_answered: bool) -> None:
-        failure = None if is_answered else NotAnswered()
-        try:
-            await held.context.__aexit__(type(failure) if failure else None, failure, None)
-            if isinstance(held.hold.error, Expired) and is_answered:  # otherwise reading slowly would cost nothing
-                counted = held.most if held.hold.amount is None else min(held.hold.amount, held.most)
-                await self._headroom.consume(held.user, max(1, counted), key=f"{held.hold.key}-late")
-        except HeadroomError as error:
-            log.error("a message was answered, and not counted: %s", error)
+        for part in held.parts:
+            try:
+                await self._settle_part(held, part, is_answered)
+            except HeadroomError as error:
+                log.error("a message was answered, and not counted: %s", error)
+
+    async def _settle_part(self, held: Held, part: Part, is_answered: bool) -> None:
+        if not is_answered:
+            await self._give_back(part)
+        elif part.hold is not None and part.context is not None:
+            await part.context.__aexit__(None, None, None)
+            if isinstance(part.hold.error, Expired):  # otherwise reading slowly would cost nothing
+                counted = part.most if part.hold.amount is None else min(part.hold.amount, part.most)
+                late = f"{part.hold.key}-late"
+                await self._headroom.consume(held.user, max(1, counted), key=late, model=part.model, member=held.member)
+
+
+def buckets(data: dict[str, Any]) -> list[dict[str, Any]]:
+    return [each for name in ("litellm_metadata", "metadata") if isinstance(each := data.get(name), dict)]
 
 
 def metadata(data: dict[str, Any]) -> dict[str, Any]:
@@ -215,12 +305,27 @@ def metadata(data: dict[str, Any]) -> dict[str, Any]:
     return found
 
 
-def amount(data: dict[str, Any]) -> int:
-    """The messages in a request: LiteLLM asks each model of `a,b`, and answers each list of messages and each prompt of a list."""
-    models = 1 if data.get("fastest_response") else str(data.get("model") or "").count(",") + 1
+def asked(data: dict[str, Any]) -> dict[str, int]:
+    """The messages that a request sends to each model. LiteLLM asks each of `a,b`, also if only the fastest is to answer, and answers
+    each list of messages and each prompt of a list."""
+    names = [name.strip() for name in str(data.get("model") or "").split(",")]
     lists = [each for name in ("messages", "prompt") if isinstance(each := data.get(name), list)]
     # One list of messages has objects, and a prompt may be a list of tokens.
-    return models * max([1, *(len(each) for each in lists if not all(isinstance(one, dict | int) for one in each))])
+    each = max([1, *(len(each) for each in lists if not all(isinstance(one, dict | int) for one in each))])
+    return {name: names.count(name) * each for name in names}
+
+
+def model_name(name: str) -> str | None:
+    """As Headroom takes it: other characters are `_`, and a longer one is cut."""
+    return re.sub(r"[^A-Za-z0-9._:/@-]", "_", name)[:64] or None
+
+
+def chosen(bucket: dict[str, Any]) -> str | None:
+    """The public name of the model whose deployment LiteLLM asks next. That of a wildcard is what was asked for."""
+    name, team_name = bucket.get("deployment_model_name"), field(bucket.get("model_info"), "team_public_model_name")
+    if not isinstance(name, str):
+        return None
+    return model_name(str(team_name or (bucket.get("model_group") if "*" in name else name) or ""))
 
 
 def tokens(answer: Any) -> int | None:
@@ -245,9 +350,14 @@ def preferred_language(accepted: str) -> str | None:
 def refused(answer: Answer) -> HTTPException:
     """LiteLLM answers it in OpenAI's format: the banner is the error's message, which chats show."""
     banner = answer.banner or "You have no messages left."
+    kind = (answer.reason or "").split("_")[0]
+    resets = {"model": answer.model_resets, "member": None, "window": answer.window_resets}.get(kind, answer.resets)
     named = {
-        "reason": answer.reason, "plan": answer.plan, "used": answer.used, "limit": answer.limit, "retry_after": answer.retry_after,
-        "resets_at": answer.resets and answer.resets.isoformat().replace("+00:00", "Z"), "notice": answer.notice,
+        "reason": answer.reason, "limit_of": answer.reason and (kind if kind in ("model", "member") else "plan"),
+        "fallback": answer.fallback, "plan": answer.plan, "used": answer.used, "limit": answer.limit,
+        "model": answer.model, "model_used": answer.model_used, "model_limit": answer.model_limit,
+        "member": answer.member, "member_used": answer.member_used, "member_limit": answer.member_limit,
+        "retry_after": answer.retry_after, "resets_at": resets and resets.isoformat().replace("+00:00", "Z"), "notice": answer.notice,
     }  # fmt: skip
     # OpenAI's libraries send a refused request three times, without this.
     headers = {"x-should-retry": "false"}

@@ -2,11 +2,15 @@
 
 import asyncio
 import re
+from dataclasses import replace
+from datetime import datetime, timezone
 
 from support.case import Case
 from support.litellm_proxy import CALLBACK
 from support.loading import load, module
 from support.waiting import TIMEOUT_SECONDS, wait_until_async
+
+NOON = datetime(2026, 3, 15, 12, tzinfo=timezone.utc)
 
 
 class Refused(Exception):
@@ -125,10 +129,11 @@ class Callback(Case):
         for data, count in (
             ({"model": "a", "messages": [{"role": "user"}, {"role": "assistant"}]}, 1), ({"model": "a,b", "messages": [{}]}, 2),
             ({"model": "a, b", "messages": [[{}], [{}], [{}]]}, 6), ({"model": "a", "prompt": ["x", "y"]}, 2), ({"prompt": "x,y"}, 1),
-            ({"prompt": [1, 2, 3]}, 1), ({"prompt": [[1, 2], [3]]}, 2), ({"model": "a,b", "fastest_response": True}, 1), ({}, 1),
+            ({"prompt": [1, 2, 3]}, 1), ({"prompt": [[1, 2], [3]]}, 2), ({"model": "a,b", "fastest_response": True}, 2), ({}, 1),
             ({"messages": []}, 1), ({"messages": [{}, [{}]]}, 2),
         ):  # fmt: skip
-            self.assertEqual(self.code.amount(data), count, data)
+            self.assertEqual(sum(self.code.asked(data).values()), count, data)
+        self.assertEqual(self.code.asked({"model": "a, b,a", "messages": [[{}], [{}]]}), {"a": 4, "b": 2})
         user = self.subscriber(used=798)
 
         async def send(data):
@@ -150,6 +155,43 @@ class Callback(Case):
             asyncio.run(send())
         self.assertEqual(raised.exception.status_code, 500)
         self.assertIn("set the service's user-namespace", "\n".join(logged.output))
+
+    def test_a_request_that_names_no_member_is_refused_where_members_are_counted(self):
+        team, ann = self.subscriber(used=0), self.user()
+
+        async def send(**key):
+            limit = self.limit(member="owner", model="none")
+            await limit.async_pre_call_hook(type("Key", (), key), None, {"user": team, "model": "a"}, "acompletion")
+            return [held.member for held in limit._held.values()]
+
+        self.assertEqual(asyncio.run(send(user_id=ann)), [ann])
+        with self.assertRaises(Refused) as raised:
+            asyncio.run(send())
+        self.assertEqual(raised.exception.status_code, 400)
+        self.assertIn("no owner to count it for (HEADROOM_MEMBER)", raised.exception.detail)
+
+    def test_the_model_that_litellm_asks_next_is_that_of_the_deployment(self):
+        for bucket, name in (
+            ({"deployment_model_name": "large", "model_group": "best"}, "large"), ({"model_group": "best"}, None), ({}, None),
+            ({"deployment_model_name": "openai/*", "model_group": "openai/gpt 5"}, "openai/gpt_5"),
+            ({"deployment_model_name": "model_name_1_2", "model_info": {"team_public_model_name": "large"}}, "large"),
+        ):  # fmt: skip
+            self.assertEqual(self.code.chosen(bucket), name, bucket)
+        names = {"gpt-5.1:beta/x@y_z": "gpt-5.1:beta/x@y_z", "GPT 5 (fast)": "GPT_5__fast_", "m" * 70: "m" * 64, "": None}
+        for name, sent in names.items():
+            self.assertEqual(self.code.model_name(name), sent)
+
+    def test_a_refusal_says_whose_limit_it_was(self):
+        answer = self.code.Answer("blocked", "ann", reason="model_limit_reached", banner="Later.", model="large", fallback="small")
+        for given, expected in (
+            ({"model_resets": NOON}, {"limit_of": "model", "model": "large", "fallback": "small", "resets_at": "2026-03-15T12:00:00Z"}),
+            ({"reason": "member_limit_reached", "member": "b", "resets": NOON}, {"limit_of": "member", "member": "b", "resets_at": None}),
+            ({"reason": "window_limit_reached", "window_resets": NOON}, {"limit_of": "plan", "resets_at": "2026-03-15T12:00:00Z"}),
+            ({"reason": "limit_reached", "resets": NOON}, {"limit_of": "plan", "resets_at": "2026-03-15T12:00:00Z"}),
+            ({"reason": None, "degraded": True}, {"limit_of": None}),
+        ):  # fmt: skip
+            detail = self.code.refused(replace(answer, **given)).detail
+            self.assertEqual({name: detail.get(name) for name in expected}, expected)
 
     def test_settings_are_those_of_the_page(self):
         page = CALLBACK.with_name("README.md").read_text()

@@ -18,6 +18,11 @@ NAMESPACE = "0b1f2c3d-4e5f-4a6b-8c7d-9e0f1a2b3c4d"
 LIMIT = "We've had a lot of great conversations this month! Your next session refreshes on April 1."
 NOT_NOW = "I couldn't check your usage right now. Let's try again in a moment."
 COMPLETIONS = "/v1/chat/completions"
+PLAN = """
+insert into headroom.plans (plan, label, cycle, allowance) values ('models', 'Models', 'monthly', 100);
+insert into headroom.plan_limits (plan, kind, name, label, allowance, weight, fallback) values
+    ('models', 'model', 'answers', 'Large', 2, 5, 'pauses'), ('models', 'member', '*', null, 12, 1, null);
+"""
 WEBSOCKET = """
 import contextlib, sys
 from websockets.exceptions import ConnectionClosed
@@ -39,6 +44,7 @@ class LiteLLMProxies(Case):
     def setUpClass(cls):
         cls.litellm = LiteLLM()
         super().setUpClass()
+        cls.psql.run(PLAN)
         cls.model = ModelStub()
         cls.proxy = cls.new_proxy()
 
@@ -145,6 +151,81 @@ class LiteLLMProxies(Case):
             self.assertEqual(answer.status_code, 400)
             self.assertIn(text, answer.json()["error"]["message"])
         self.assertEqual(self.model.asked, [])
+
+    # Models and members ---------------------------------------------------------------------------------------------------------
+
+    def error(self, answer, status=429):
+        self.assertEqual(answer.status_code, status, answer.text)
+        return answer.json()["error"]["provider_specific_fields"]
+
+    def test_a_model_that_is_used_up_is_refused_with_the_one_to_go_on_with(self):
+        user = self.subscriber("models")
+        for count in (5, 10):
+            self.assertEqual(self.post(message(user)).status_code, 200)
+            self.wait_for_state(user, count)
+        answer = self.post(message(user))
+        error = self.error(answer)
+        self.assertEqual((error["reason"], error["limit_of"], error["fallback"]), ("model_limit_reached", "model", "pauses"))
+        self.assertEqual((error["model"], error["model_used"], error["model_limit"], error["used"]), ("answers", 2, 2, 10))
+        self.assertEqual(error["resets_at"], "2026-04-01T00:00:00Z")
+        banner = "You've used your Large messages for now. They're back on April 1. We can go on with pauses meanwhile."
+        self.assertEqual(answer.json()["error"]["message"], banner)
+        self.assertEqual(self.post(message(user, error["fallback"])).status_code, 200)
+        self.wait_for_state(user, 11)
+
+    def test_a_model_counts_by_its_public_name_whatever_the_client_calls_it(self):
+        user = self.subscriber("models")
+        for count, name in ((5, "also-answers"), (10, "openai/answers")):
+            self.assertEqual(self.post(message(user, name)).status_code, 200)
+            self.wait_for_state(user, count)
+        self.model.asked.clear()
+        for name in ("also-answers", "openai/answers", "answers"):
+            self.assertEqual(self.error(self.post(message(user, name)))["limit_of"], "model", name)
+        self.assertEqual((self.model.asked, self.state(user)), ([], (10, False)))
+
+    def test_a_fallback_of_the_proxy_counts_once_and_for_the_model_that_answers(self):
+        user = self.subscriber("models")
+        pretended = {"deployment_model_name": "falls-back", "is_silent_experiment": True}
+        for count, stream in ((5, False), (10, True)):
+            body = message(user, "falls-back", stream=stream, metadata=pretended, litellm_metadata=pretended)
+            self.assertEqual(self.post(body).status_code, 200)
+            self.wait_for_state(user, count)
+        self.model.asked.clear()
+        self.assertEqual(self.post(message(user, "falls-back")).status_code, 500, "the model's own error: its fallback is used up")
+        self.assertEqual((set(self.model.asked), self.state(user)), ({"fails"}, (10, False)))
+        # A fallback that the client names is no way around a limit, and one to a model with messages left goes on.
+        self.assertEqual(self.post(message(user, "fails", fallbacks=["answers"])).status_code, 500)
+        self.assertEqual(self.post(message(user, "fails", fallbacks=["answers", "pauses"])).status_code, 200)
+        self.wait_for_state(user, 11)
+        # No deployment rests because a user has no messages left.
+        self.assertEqual(self.post(message(self.subscriber("models"), "falls-back")).status_code, 200)
+
+    def test_a_request_to_several_models_counts_for_each_or_for_none(self):
+        user = self.subscriber("models")
+        body = {**message(user), "model": "answers,pauses"}
+        for count in (6, 12):
+            self.assertEqual(self.post(body).status_code, 200)
+            self.wait_for_state(user, count)
+        self.assertEqual(self.error(self.post({**body, "model": "pauses,answers"}))["limit_of"], "model")
+        self.assertEqual(self.state(user), (12, False))
+
+    def test_a_member_has_a_share_of_the_account(self):
+        self.use(member="key")
+        account = self.subscriber("models")
+        for _ in range(2):
+            self.assertEqual(self.post(message(account)).status_code, 200)
+        for _ in range(2):
+            self.assertEqual(self.post(message(account, "pauses")).status_code, 200)
+        error = self.error(self.post(message(account, "pauses")))
+        self.assertEqual((error["reason"], error["limit_of"]), ("member_limit_reached", "member"))
+        self.assertEqual((error["member_used"], error["member_limit"]), (12, 12))
+
+    def test_models_may_be_left_out(self):
+        self.use(model="none")
+        user = self.subscriber("models")
+        for count in (1, 2, 3):
+            self.assertEqual(self.post(message(user)).status_code, 200)
+            self.wait_for_state(user, count)
 
     # Failures -------------------------------------------------------------------------------------------------------------------
 
