@@ -57,6 +57,13 @@ class OpenWebUI:
         account = {"name": "Ann", "email": f"{uuid.uuid4()}@example.com", "password": PASSWORD, "role": "user"}
         return Account(self, answer(self.administrator.session.post("/api/v1/auths/add", json=account)))
 
+    def new_group(self, name, *accounts):
+        """The id of a group of these accounts."""
+        session = self.administrator.session
+        created = answer(session.post("/api/v1/groups/create", json={"name": name, "description": name}))["id"]
+        answer(session.post(f"/api/v1/groups/id/{created}/users/add", json={"user_ids": [each.id for each in accounts]}))
+        return created
+
     def install_filter(self):
         """As an administrator does in the panel Functions: pastes the file, switches it on, and for every model."""
         function = {"id": "headroom", "name": "Headroom", "content": FILTER.read_text(), "meta": {"description": "Headroom"}}

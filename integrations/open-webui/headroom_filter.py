@@ -15,9 +15,10 @@ import re
 from collections.abc import Awaitable, Callable, Coroutine
 from contextlib import AbstractAsyncContextManager
 from dataclasses import dataclass
+from fnmatch import fnmatchcase
 from typing import Any, Literal
 
-from headroom_client import AsyncHeadroom, Blocked, Expired, HeadroomError, Hold
+from headroom_client import Answer, AsyncHeadroom, Blocked, Expired, HeadroomError, Hold
 from pydantic import BaseModel, Field
 
 log = logging.getLogger("headroom_filter")
@@ -37,7 +38,8 @@ class Held:
     """A message between `inlet` and what says how it has ended."""
 
     headroom: AsyncHeadroom
-    user: str
+    account: str
+    parts: dict[str, str | None]
     hold: Hold
     context: AbstractAsyncContextManager[Hold]
 
@@ -49,6 +51,10 @@ class Filter:
             default="", description="A token with the scope chat", json_schema_extra={"input": {"type": "password"}}
         )  # fmt: skip
         when_away: Literal["refuse", "allow"] = Field(default="refuse", description="What happens to messages while Headroom is away")
+        count_models: bool = Field(default=True, description="Count a message also for its model, if a plan limits models")
+        group_accounts: str = Field(
+            default="", description="Groups whose members share an allowance: their names, with commas between; * is any text"
+        )  # fmt: skip
         hold_seconds: int = Field(default=600, description="Longer than a model may take to begin its answer", ge=1, le=86400)
         timeout_seconds: float = Field(default=3.0, description="For a request to Headroom, with its retries", gt=0)
         priority: int = Field(default=0, description="Filters with a lower one run before this one")
@@ -65,7 +71,7 @@ class Filter:
 
     async def inlet(
         self, body: dict[str, Any], __user__: dict[str, Any] | None = None, __metadata__: dict[str, Any] | None = None,
-        __request__: Any = None, __event_emitter__: Emitter | None = None,
+        __request__: Any = None, __event_emitter__: Emitter | None = None, __model__: dict[str, Any] | None = None,
     ) -> dict[str, Any]:  # fmt: skip
         """Holds the message. Open WebUI shows the text of the exception in place of an answer."""
         metadata = {} if __metadata__ is None else __metadata__
@@ -75,18 +81,21 @@ class Filter:
         user, headroom = (__user__ or {}).get("id"), self._client()
         if not user:
             raise Exception("Headroom: this message has no user")
+        account, group = await self._account(user)
+        parts = {
+            "model": model_name(body, __model__ or {}) if self.valves.count_models else None, "member": user if group else None
+        }  # fmt: skip
         # The client makes a key of its own. Ids of messages would not do, because a request may choose its id.
-        context = headroom.hold(user, ttl=self.valves.hold_seconds, lang=language(metadata, __request__))
+        context = headroom.hold(account, ttl=self.valves.hold_seconds, lang=language(metadata, __request__), **parts)
         try:
             hold = await context.__aenter__()
         except Blocked as refusal:
-            texts = (refusal.answer.notice, refusal.answer.banner or "You have no messages left.")
-            raise Exception(" ".join(text for text in texts if text)) from None
+            raise Exception(words(refusal.answer, group)) from None
         except HeadroomError as error:
             log.error("Headroom refuses requests of this filter: %s", error)
             raise Exception(f"Headroom: {error.message}") from None
         metadata[HOLD_KEY] = hold.key
-        self._held[hold.key] = Held(headroom, user, hold, context)
+        self._held[hold.key] = Held(headroom, account, parts, hold, context)
         # Open WebUI calls nothing if the model fails or the user presses Stop, but then this task ends.
         task = asyncio.current_task()
         if task is not None:
@@ -116,6 +125,18 @@ class Filter:
             ), wanted  # fmt: skip
         return self._headroom
 
+    async def _account(self, user: str) -> tuple[str, str]:
+        """The first of the groups of the valve that the user is in, with its name, or the user's own account. Of several groups that suit
+        the same name, it is the oldest."""
+        names = [name.strip() for name in self.valves.group_accounts.split(",") if name.strip()]
+        if not names:
+            return user, ""
+        from open_webui.models.groups import Groups
+
+        groups = sorted(await Groups.get_groups_by_member_id(user), key=lambda group: (group.created_at, group.id))
+        found = [(group.id, group.name) for name in names for group in groups if fnmatchcase(group.name, name)]
+        return found[0] if found else (user, "")
+
     async def _show(self, hold: Hold, user: dict[str, Any], emit: Emitter | None) -> None:
         if emit is None:
             return
@@ -141,7 +162,7 @@ class Filter:
         try:
             await held.context.__aexit__(type(failure) if failure else None, failure, None)
             if isinstance(held.hold.error, Expired) and is_answered:
-                await held.headroom.consume(held.user, key=f"{held.hold.key}-late")
+                await held.headroom.consume(held.account, key=f"{held.hold.key}-late", **held.parts)
         except HeadroomError as error:
             log.error("a message was answered, and not counted: %s", error)
 
@@ -153,6 +174,19 @@ def is_failure(event: dict[str, Any]) -> bool:
 def is_answer(event: dict[str, Any]) -> bool:
     """Of chat completions, and of OpenAI's responses."""
     return bool(event.get("choices")) or str(event.get("type", "")).startswith("response.output")
+
+
+def model_name(body: dict[str, Any], model: dict[str, Any]) -> str | None:
+    """The model's id; of one that is made of another in the workspace, that of the other: else whoever may make one would get around the
+    limit. As Headroom takes it, other characters are `_`, and a longer one is cut."""
+    name = (model.get("info") or {}).get("base_model_id") or model.get("id") or body.get("model")
+    return re.sub(r"[^A-Za-z0-9._:/@-]", "_", str(name))[:64] if name else None
+
+
+def words(answer: Answer, group: str) -> str:
+    """What the user reads in place of an answer. The sentence speaks of a member's own share; a limit of a group has its name."""
+    text = " ".join(text for text in (answer.notice, answer.banner or "You have no messages left.") if text)
+    return f"{group}: {text}" if group and not answer.degraded and not str(answer.reason).startswith("member_") else text
 
 
 def language(metadata: dict[str, Any], request: Any) -> str | None:

@@ -10,6 +10,10 @@ from support.open_webui_server import PROGRAM, OpenWebUI
 from support.waiting import wait_until
 
 LIMIT = "We've had a lot of great conversations this month! Your next session refreshes on April 1."
+PLAN = """
+insert into headroom.plans (plan, label, cycle, allowance) values ('family', 'Family', 'monthly', 100);
+insert into headroom.plan_limits (plan, kind, name, label, allowance, fallback) values ('family', 'model', 'answers', 'Large', 2, 'fails');
+"""
 NOT_NOW = "I couldn't check your usage right now. Let's try again in a moment."
 
 
@@ -111,6 +115,19 @@ class Chats(Case):
         for count, (path, each) in enumerate(closed, start=1):
             account.session.post(path, json=each)
             self.assertEqual(self.model.asked.count("breaks"), count, path)
+
+    def test_the_members_of_a_group_share_its_allowance_and_that_of_a_model(self):
+        self.psql.run(PLAN)
+        ann, bob = self.server.new_account(), self.server.new_account()
+        group = self.server.new_group("Family", ann, bob)
+        self.assertIn("+OK ", self.send_command(f"SETPLAN {group} family"))
+        self.server.set_valves(url=f"headroom://127.0.0.1:{self.service.port}", timeout_seconds=60, group_accounts="Others, Fam*")
+        for account in (ann, bob):
+            self.assertIn("Hello!", str(account.finished(*account.chat())))
+        wait_until(lambda: self.count(group) == 2, "both count for the group")
+        later = "Family: You've used your Large messages for now. They're back on April 1. We can go on with fails meanwhile."
+        self.assertEqual(ann.finished(*ann.chat())["error"]["content"], later)
+        self.assertEqual((self.count(ann.id), self.count(group)), (0, 2))
 
     def test_while_headroom_is_away_the_valve_decides(self):
         away = {"url": f"headroom://127.0.0.1:{processes.free_port()}", "timeout_seconds": 0.5}

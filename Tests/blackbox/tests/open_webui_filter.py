@@ -2,6 +2,9 @@
 
 import asyncio
 import re
+import sys
+from collections import namedtuple
+from unittest import mock
 
 from support.case import MID_MONTH, Case
 from support.loading import load, module
@@ -9,6 +12,14 @@ from support.open_webui_server import FILTER
 from support.waiting import TIMEOUT_SECONDS, wait_until_async
 
 LIMIT = "We've had a lot of great conversations this month! Your next session refreshes on April 1."
+
+
+PLAN = """
+insert into headroom.plans (plan, label, cycle, allowance) values ('team', 'Team', 'monthly', 16);
+insert into headroom.plan_limits (plan, kind, name, label, allowance, weight, fallback) values
+    ('team', 'model', 'large', 'Large', 2, 5, 'small'), ('team', 'member', '*', null, 10, 1, null);
+"""
+Group = namedtuple("Group", "id name created_at")
 
 
 class Values:
@@ -20,16 +31,16 @@ class Values:
 
 class Filters(Case):
     CLOCK = MID_MONTH
-    SHARED = True
 
     @classmethod
     def setUpClass(cls):
         super().setUpClass()
+        cls.psql.run(PLAN)
         cls.code = load(FILTER, module("pydantic", BaseModel=Values, Field=lambda default, **_: default))
 
-    def filter(self):
+    def filter(self, **valves):
         loaded = self.code.Filter()
-        loaded.valves = loaded.Valves(url=f"headroom://127.0.0.1:{self.service.port}", timeout_seconds=TIMEOUT_SECONDS)
+        loaded.valves = loaded.Valves(url=f"headroom://127.0.0.1:{self.service.port}", timeout_seconds=TIMEOUT_SECONDS, **valves)
         return loaded
 
     def is_held(self, user):
@@ -93,6 +104,63 @@ class Filters(Case):
             ({"variables": {"{{USER_LANGUAGE}}": "no language"}}, None, None),
         ):  # fmt: skip
             self.assertEqual(self.code.language(metadata, request), found)
+
+    def test_a_model_counts_under_the_id_of_its_base(self):
+        made = {"id": "bot", "info": {"base_model_id": "openai/gpt 5"}}
+        for body, model, name in (
+            ({"model": "llama3.1:8b"}, {}, "llama3.1:8b"), ({"model": "bot"}, made, "openai/gpt_5"), ({}, {}, None),
+            ({"model": "a"}, {"id": "a", "info": {"base_model_id": None}}, "a"), ({"model": "m" * 70}, {}, "m" * 64),
+        ):  # fmt: skip
+            self.assertEqual(self.code.model_name(body, model), name)
+
+    def test_a_group_is_the_account_and_its_user_the_member(self):
+        groups = [Group("3", "Team B", 3), Group("1", "Family", 2), Group("2", "Team A", 1)]
+
+        class Groups:
+            @staticmethod
+            async def get_groups_by_member_id(user):
+                return groups if user == "ann" else []
+
+        def account(names, user="ann"):
+            with mock.patch.dict(sys.modules, {"open_webui.models.groups": module("open_webui.models.groups", Groups=Groups)}):
+                return asyncio.run(self.filter(group_accounts=names)._account(user))
+
+        for names, found in (
+            ("", ("ann", "")), ("Nobody", ("ann", "")), ("Family", ("1", "Family")), ("Team *, Family", ("2", "Team A")),
+            ("Nobody,Family,*", ("1", "Family")), ("*", ("2", "Team A")),
+        ):  # fmt: skip
+            self.assertEqual(account(names), found, names)
+        self.assertEqual(account("*", "bob"), ("bob", ""))
+
+    def test_models_and_members_count_and_a_refusal_says_whose_limit_it_was(self):
+        group = self.subscriber("team")
+        ann, bob = self.user(), self.user()
+
+        async def as_group(user):
+            return group, "Family"
+
+        async def send(user, model, **valves):
+            loaded = self.filter(**valves)
+            loaded._account, metadata = as_group, {}
+            try:
+                await loaded.inlet({"model": model}, {"id": user}, metadata)
+            except Exception as refusal:
+                return str(refusal)
+            await loaded.outlet({}, metadata)
+            await self.wait_until_settled(group)
+            return "sent"
+
+        async def send_all():
+            self.assertEqual([await send(ann, "large") for _ in range(2)], ["sent", "sent"])
+            later = "You've used your Large messages for now. They're back on April 1. We can go on with small meanwhile."
+            self.assertEqual(await send(bob, "large"), f"Family: {later}")
+            self.assertEqual(await send(ann, "small"), "You've used your share for now. It's back on April 1.")
+            self.assertEqual(await send(bob, "large", count_models=False), "sent")
+            self.assertEqual(self.count(group), 11)
+            self.set_count(group, 16)
+            self.assertEqual(await send(bob, "small"), f"Family: {LIMIT}")
+
+        asyncio.run(send_all())
 
     def test_settings_are_those_of_the_page(self):
         page = FILTER.with_name("README.md").read_text()
