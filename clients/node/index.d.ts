@@ -26,11 +26,12 @@ export interface Answer {
   [field: string]: unknown;
 }
 
-/** What a plan allows of a user's messages: of all ("period", "window"), of those with a model, or of those of a member. */
+/** What a plan allows of a user's messages with a model, or of those of a member. */
 export interface Allowance {
-  kind: string;
-  /** Of the model or the member; `label` is the model's name for users. */
-  name?: string; label?: string;
+  kind: "model" | "member";
+  /** Of the model, or the beginning of models' names and *; the member's id. */
+  name: string;
+  label?: string; // the model's name for users
   used?: number; held?: number;
   limit?: number | null; remaining?: number | null; // null is unlimited
   tier?: string;
@@ -39,7 +40,7 @@ export interface Allowance {
   [field: string]: unknown;
 }
 
-/** All that a user's plan allows in the present period, with what is used of it. */
+/** All limits of a user's plan for models and members, with what is used of them in a period. */
 export interface Allowances { user: string; period?: string; allowances: Allowance[]; }
 
 /** The parts of a user's messages that a plan may limit: those with a model, and those of the member who sends, if `user` is an account. */
@@ -110,8 +111,9 @@ export class Headroom {
   release(user: string, options: { key: string; lang?: string; tz?: string }): Promise<Answer>;
   /** Usage in the present period or a past one, with the plan's label and a sentence for screen readers. */
   usage(user: string, options?: Parts & { period?: string; lang?: string; tz?: string }): Promise<Answer>;
-  /** All limits of the user's plan with what is used of them, for a choice of models. */
-  allowances(user: string): Promise<Allowances>;
+  /** The limits of the user's plan for models, and for members who have sent, with what is used of them: for a choice of models that
+   * shows what is left of each. */
+  allowances(user: string, options?: { period?: string }): Promise<Allowances>;
   /** Holds n messages while the function runs, then counts them, or gives them back if it throws. Instead of calling the function it
    * throws Blocked, or Repeated if the key was used before. A function that takes longer than ttl seconds is not counted. */
   hold<T>(user: string, options: Parts & { n?: number; key?: string; ttl?: number; lang?: string; tz?: string },

@@ -64,9 +64,9 @@ function allowancesOf({ user, period, allowances }) {
   if (!user || !Array.isArray(allowances)) return undefined;
   // What does not apply may be null here.
   const given = allowances.map((each) => Object.fromEntries(
-    Object.entries(Object(each)).filter(([name, value]) => value !== null || /^(limit|remaining)$/.test(name)),
+    Object.entries(Object(each)).filter(([name, value]) => name !== "unlimited" && (value !== null || /^(limit|remaining)$/.test(name))),
   ));
-  const isRead = given.every((each) => each.kind && Object.entries(each).every(isExact));
+  const isRead = given.every((each) => each.kind && each.name && Object.entries(each).every(isExact));
   return isRead && Object.entries({ user, ...(period && { period }) }).every(isExact)
     ? { user, period: period ?? undefined, allowances: given.map(camelCased) } : undefined;
 }
@@ -81,6 +81,10 @@ function answerOf(verb, { allowed, unlimited, ...body }) {
 function given(options) {
   if (typeof options === "object" && options !== null) return options;
   throw failure("BADARG", "options are an object, as in { n: 2, key: message.id }");
+}
+function queryOf(parameters) {
+  const query = Object.entries(parameters).filter(([, value]) => value !== undefined);
+  return query.length ? `?${new URLSearchParams(query)}` : "";
 }
 const decided = (status, fields) => ({ replayed: false, degraded: false, ...fields, status, allowed: status === "allowed" });
 
@@ -157,11 +161,10 @@ export class Headroom {
   }
   async usage(user, options = {}) {
     const { period, model, member, lang, tz } = given(options);
-    const query = Object.entries({ period, model, member, lang, tz }).filter(([, value]) => value !== undefined);
-    return this.#call({ verb: "usage", user, path: query.length ? `?${new URLSearchParams(query)}` : "" });
+    return this.#call({ verb: "usage", user, path: queryOf({ period, model, member, lang, tz }) });
   }
-  async allowances(user) {
-    return this.#call({ verb: "allowances", user, path: "/allowances" });
+  async allowances(user, options = {}) {
+    return this.#call({ verb: "allowances", user, path: `/allowances${queryOf({ period: given(options).period })}` });
   }
 
   async hold(user, options, body) {

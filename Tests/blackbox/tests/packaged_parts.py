@@ -75,12 +75,14 @@ class Parts(ClientCase):
             return
         told = client.call("allowances", team)
         self.assertEqual((told["user"], told["period"]), (team, "2026-03"))
-        by_name = {(each["kind"], each.get("name")): each for each in told["allowances"]}
+        by_name = {(each["kind"], each["name"]): each for each in told["allowances"]}
         large = by_name["model", "large"]
         self.assertEqual((large["label"], large["weight"], large["fallback"]), ("Large", 5, "small"))
         self.assertEqual((large["window_limit"], large["window_used"], large["window_remaining"]), (3, 1, 2))
         self.assertEqual(large["window_resets"], "2026-03-15T12:30:00Z")
+        self.assertEqual(set(by_name), {("model", "large"), ("model", "small"), ("member", member)})
         self.assertEqual(by_name["member", member]["used"], 5)
+        self.assertEqual(client.call("allowances", team, period="2026-03"), told)
         self.assertEqual((by_name["model", "small"]["limit"], by_name["model", "small"]["remaining"]), (40, 40))
 
     @called_by("each", when_away="allow")

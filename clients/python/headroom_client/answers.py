@@ -77,10 +77,10 @@ class Answer:
 
 @dataclass(frozen=True, slots=True)
 class Allowance:
-    """What a plan allows of a user's messages: of all (`period`, `window`), of those with a model, or of those of a member."""
+    """What a plan allows of a user's messages with a model (`kind` is `model`), or of those of a member (`member`)."""
 
     kind: str
-    name: str | None = None  # of the model or the member
+    name: str  # of the model, or the beginning of models' names and *; the member's id
     label: str | None = None  # the model's name for users
     used: int = 0
     held: int = 0
@@ -97,7 +97,7 @@ class Allowance:
 
 @dataclass(frozen=True, slots=True)
 class Allowances:
-    """All that a user's plan allows in the present period, with what is used of it."""
+    """All limits of a user's plan for models and members, with what is used of them in a period."""
 
     user: str
     period: str | None

@@ -88,9 +88,10 @@ class AsyncHeadroom:
         """Usage in the present period or a past one, with the plan's label and a sentence for screen readers."""
         return await self._call(Request("USAGE", user, model=model, member=member, lang=lang, tz=tz, period=period))
 
-    async def allowances(self, user: Name) -> Allowances:
-        """All limits of the user's plan with what is used of them, for a choice of models. Only over HTTP."""
-        return cast(Allowances, await self._ask(Request("ALLOWANCES", user)))
+    async def allowances(self, user: Name, period: str | None = None) -> Allowances:
+        """The limits of the user's plan for models, and for members who have sent, with what is used of them: for a choice of models that
+        shows what is left of each. Only over HTTP."""
+        return cast(Allowances, await self._ask(Request("ALLOWANCES", user, period=period)))
 
     @asynccontextmanager
     async def hold(
