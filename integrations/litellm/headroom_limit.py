@@ -75,8 +75,9 @@ class Settings:
         given = {each.name: environment.get(f"HEADROOM_{each.name.upper()}", "") for each in fields(cls)}
         settings = cls(**{name: type(getattr(cls, name))(value) for name, value in given.items() if value})
         for name, values in CHOICES.items():
-            if getattr(settings, name) not in values:
-                raise ValueError(f"HEADROOM_{name.upper()} is {getattr(settings, name)!r}; it can be {', '.join(values)}")
+            chosen = getattr(settings, name)
+            if not set(chosen.split(",") if name == "count_by" else [chosen]) <= set(values):
+                raise ValueError(f"HEADROOM_{name.upper()} is {chosen!r}; it can be {', '.join(values)}")
         return settings
 
 
@@ -209,17 +210,19 @@ class HeadroomLimit(CustomLogger):
 
     # Holds --------------------------------------------------------------------------------------------------------------------
 
-    def _id(self, kind: str, setting: str, key: Any, data: dict[str, Any]) -> str:
-        found = {
+    def _id(self, kinds: str, setting: str, key: Any, data: dict[str, Any]) -> str:
+        """The first of these that the request has."""
+        ids = {
             # LiteLLM finds it in `user`, and in what other APIs and chats use in its place.
             "user": getattr(key, "end_user_id", None) or data.get("user"),
             "owner": getattr(key, "user_id", None),
             "team": getattr(key, "team_id", None),
             "key": getattr(key, "api_key", None),  # its SHA-256
-        }[kind]
-        if not found:
-            raise HTTPException(400, f"Headroom: this request has no {kind} to count it for (HEADROOM_{setting})")
-        return str(found)
+        }
+        for kind in kinds.split(","):
+            if found := ids[kind]:
+                return str(found)
+        raise HTTPException(400, f"Headroom: this request has no {kinds} to count it for (HEADROOM_{setting})")
 
     def _parts(self, data: dict[str, Any]) -> list[Part]:
         each, models = 1 if self.settings.count == "messages" else self.settings.hold_tokens, asked(data)
@@ -237,7 +240,7 @@ class HeadroomLimit(CustomLogger):
         except Blocked as refusal:
             raise refused(refusal.answer) from None
         except HeadroomError as error:
-            if isinstance(error, BadArgument) and "user" in (self.settings.count_by, self.settings.member):
+            if isinstance(error, BadArgument) and "user" in f"{self.settings.count_by},{self.settings.member}".split(","):
                 raise HTTPException(400, f"Headroom: {error.message}") from error
             if isinstance(error, BadArgument):
                 log.error("hashes of keys and most names are no UUIDs: set the service's user-namespace (docs/user-ids.md)")

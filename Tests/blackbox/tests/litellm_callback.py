@@ -205,10 +205,20 @@ class Callback(Case):
                 self.assertIn(f"`{value}`", page, name)
 
     def test_settings_are_read_from_the_environment_and_checked(self):
-        settings = self.code.Settings.read({"HEADROOM_COUNT_BY": "team", "HEADROOM_HOLD_SECONDS": "90", "HEADROOM_TOKEN": ""})
-        self.assertEqual((settings.count_by, settings.hold_seconds, settings.token), ("team", 90, ""))
-        with self.assertRaisesRegex(ValueError, "HEADROOM_WHEN_AWAY is 'perhaps'; it can be refuse, allow"):
-            self.code.Settings.read({"HEADROOM_WHEN_AWAY": "perhaps"})
+        settings = self.code.Settings.read({"HEADROOM_COUNT_BY": "team,owner", "HEADROOM_HOLD_SECONDS": "90", "HEADROOM_TOKEN": ""})
+        self.assertEqual((settings.count_by, settings.hold_seconds, settings.token), ("team,owner", 90, ""))
+        for value in ("perhaps", "refuse,allow"):
+            with self.assertRaisesRegex(ValueError, f"HEADROOM_WHEN_AWAY is '{value}'; it can be refuse, allow"):
+                self.code.Settings.read({"HEADROOM_WHEN_AWAY": value})
+        with self.assertRaisesRegex(ValueError, "HEADROOM_COUNT_BY is 'team,nobody'"):
+            self.code.Settings.read({"HEADROOM_COUNT_BY": "team,nobody"})
+
+    def test_a_key_without_a_team_may_count_for_its_owner(self):
+        limit = self.code.HeadroomLimit(self.code.Settings(count_by="team,owner"))
+        key = type("Key", (), {"user_id": "ann", "team_id": None})
+        self.assertEqual(limit._id("team,owner", "COUNT_BY", key, {}), "ann")
+        key.team_id = "sales"
+        self.assertEqual(limit._id("team,owner", "COUNT_BY", key, {}), "sales")
 
     def test_the_most_preferred_language_is_taken(self):
         for accepted, language in (
