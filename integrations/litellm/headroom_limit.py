@@ -167,16 +167,21 @@ class HeadroomLimit(CustomLogger):
         (part,) = held.parts
         if part.hold is not None and part.model == model:
             return
-        await self._give_back(part)
-        part.model = model
+        # It must not count a message that is between two models. A stream has none, because its hook ends the hold.
+        expires = held.expiry is not None and not held.expiry.cancelled()
+        if held.expiry is not None:
+            held.expiry.cancel()
         try:
+            await self._give_back(part)
+            part.model = model
             await self._hold(held, part)
         except HTTPException as refusal:
             held.refusal = refusal
             # LiteLLM tries its other fallbacks. It would rest a deployment that fails with another status, and for everyone.
             raise HTTPException(400, refusal.detail, refusal.headers) from None
-        if held.expiry is not None and not held.expiry.cancelled():
-            self._expire_later(key, held)
+        finally:
+            if expires:
+                self._expire_later(key, held)
 
     async def async_post_call_success_hook(self, data: dict[str, Any], user_api_key_dict: Any, response: Any) -> None:
         """For an answer that is not streamed, also one from LiteLLM's cache."""
@@ -254,8 +259,6 @@ class HeadroomLimit(CustomLogger):
 
     def _expire_later(self, key: str, held: Held) -> None:
         """If LiteLLM calls no further hook, the message counts: it was passed on."""
-        if held.expiry is not None:
-            held.expiry.cancel()
         held.expiry = asyncio.get_running_loop().call_later(self.settings.hold_seconds, self._end, key, True)
 
     async def _ended(self, data: dict[str, Any], is_answered: bool, tokens: int | None = None) -> None:

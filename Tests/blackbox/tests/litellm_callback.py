@@ -9,7 +9,12 @@ from support.case import Case
 from support.litellm_proxy import CALLBACK
 from support.loading import load, module
 from support.waiting import TIMEOUT_SECONDS, wait_until_async
+from support.wire import Answer
 
+PLAN = """
+insert into headroom.plans (plan, label, cycle, allowance) values ('models', 'Models', 'monthly', 100);
+insert into headroom.plan_limits (plan, kind, name, allowance, weight) values ('models', 'model', 'large', 2, 5);
+"""
 NOON = datetime(2026, 3, 15, 12, tzinfo=timezone.utc)
 
 
@@ -28,9 +33,7 @@ def load_callback():
     )
 
 
-class Callback(Case):
-    SHARED = True
-
+class CallbackCase(Case):
     @classmethod
     def setUpClass(cls):
         super().setUpClass()
@@ -39,6 +42,10 @@ class Callback(Case):
     def limit(self, **settings):
         url = f"headroom://127.0.0.1:{self.service.port}"
         return self.code.HeadroomLimit(self.code.Settings(url=url, count_by="user", timeout_seconds=TIMEOUT_SECONDS, **settings))
+
+
+class Callback(CallbackCase):
+    SHARED = True
 
     def test_of_200_concurrent_messages_at_a_limit_of_50_exactly_50_pass(self):
         user = self.subscriber(used=750)
@@ -232,3 +239,53 @@ class Callback(Case):
         ):  # fmt: skip
             self.assertEqual(self.code.tokens({"usage": usage}), total)
         self.assertEqual(self.code.tokens(b"data: {}"), None)
+
+
+class Models(CallbackCase):
+    @classmethod
+    def setUpClass(cls):
+        super().setUpClass()
+        cls.psql.run(PLAN)
+
+    def test_a_message_moves_to_the_model_that_litellm_asks(self):
+        user, limit = self.subscriber("models"), self.limit()
+
+        async def send(*attempts):
+            """The statuses of attempts with these models; the last one answers."""
+            data, statuses = {"user": user, "model": "first"}, []
+            await limit.async_pre_call_hook(None, None, data, "acompletion")
+            (held,) = limit._held.values()
+            for attempt in attempts:
+                written = attempt if isinstance(attempt, dict) else {"deployment_model_name": attempt}
+                try:
+                    await limit.async_pre_call_deployment_hook({"metadata": {**data["metadata"], **written}}, None)
+                    statuses.append(200)
+                except Refused as refused:
+                    statuses.append(refused.status_code)
+                self.assertFalse(held.expiry.cancelled(), "it counts if LiteLLM says nothing more")
+            self.assertEqual(self.held(user), statuses[-1] == 200)
+            if statuses[-1] == 200:
+                await limit.async_post_call_success_hook(data, None, None)
+            else:
+                error = Refused(400, held.refusal.detail)
+                self.assertEqual((await limit.async_post_call_failure_hook(data, error, None)).status_code, 429)
+            return statuses
+
+        def state():
+            return self.count(user), int(Answer(self.send_command(f"USAGE {user} model=large"))["model_used"])
+
+        shadow = {"deployment_model_name": "large", "is_silent_experiment": True}
+        for attempts, statuses, expected in (
+            (("first", "first"), [200, 200], (1, 0)),
+            (("first", "large"), [200, 200], (6, 1)),
+            (("large", "second"), [200, 200], (7, 1)),
+            ((shadow,), [200], (8, 1)),
+            (("large",), [200], (13, 2)),
+            (("first", "large"), [200, 400], (13, 2)),
+            (("large", "large", "second"), [400, 400, 200], (14, 2)),
+        ):
+            self.assertEqual((asyncio.run(send(*attempts)), state()), (statuses, expected), attempts)
+            limit = self.limit()
+
+    def held(self, user):
+        return " held=" in self.send_command(f"USAGE {user}")
