@@ -8,8 +8,8 @@ extension Int {
 
 // MARK: What a user has
 extension CountingModel {
-    /// The usage in the open period.
-    func usage() -> Reply {
+    /// The usage in the open period, with that of the parts that a request names.
+    func usage(_ parts: Parts = Parts()) -> Reply {
         let subscription = known
         let plan = plan(of: subscription)
         let isDenied = self.subscription == nil && unknownUsers == "deny"
@@ -31,28 +31,24 @@ extension CountingModel {
         let used = (row?.used ?? 0) + (isDenied ? 0 : spent[period] ?? 0)
         let opened = cycle?.start ?? subscription.started ?? now
         var allowance = Allowance(name: "period", used: used, limit: limit, renewed: plan.allowance)
-        (allowance.held, allowance.opened, allowance.resets) = (held { $0.period == period }, opened, cycle?.end)
+        (allowance.held, allowance.opened, allowance.resets) = (held(in: period), opened, cycle?.end)
         reply.allowances = [allowance]
         if let (limit, seconds) = plan.window {
-            var allowance = Allowance(name: "window", limit: limit, renewed: limit, seconds: seconds)
-            if let open = window?.shortened(to: seconds), open.ends > now {
-                (allowance.used, allowance.held) = (open.used, held { $0.window == open.opened })
-                (allowance.opened, allowance.resets) = (open.opened, open.ends)
-            }
-            reply.allowances.append(allowance)
+            let closed = Allowance(name: "window", limit: limit)
+            reply.allowances.append(open(closed, seconds, window) { $0.window == $1 ? $0.taken : 0 })
         }
-        return reply
+        return naming(parts, in: reply)
     }
 
     /// The usage in a period with a row. Every period but the open one is over.
-    func usage(in period: String) -> Reply? {
-        let open = usage()
+    func usage(_ parts: Parts = Parts(), in period: String) -> Reply? {
+        let open = usage(parts)
         guard var reply = rows[period]?.usage, period != open.period else { return rows[period] == nil ? nil : open }
         (reply.plan, reply.access, reply.now) = (plans[reply.plan.name]!, nil, now)
         reply.allowances = [reply.allowances[0]]
-        reply.allowances[0].held = held { $0.period == period }
+        reply.allowances[0].held = held(in: period)
         reply.allowances[0].resets = min(reply.allowances[0].resets ?? now, now)
-        return reply
+        return naming(parts, in: reply)
     }
 
     /// HISTORY, the period that ends last first.
@@ -92,14 +88,15 @@ extension CountingModel {
         guard let row = rows[period] else { return true }
         let isChanged = row.wasLowered || row.granted > 0 || row.usage.allowances[0].limit != row.planLimit
         let hasWindow = window.map { $0.period == period && $0.ends > now } ?? false
-        return row.used == 0 && !isChanged && !hasWindow && held { $0.period == period } == 0
+        return row.used == 0 && !isChanged && !hasWindow && held(in: period) == 0
     }
 
     func isActive(_ key: Key) -> Bool { key.status == "held" && now < key.ends ?? .min }
 
-    private func held(_ isIn: (Key) -> Bool) -> Int {
-        keys.values.filter { isActive($0) && isIn($0) }.map(\.messages).reduce(0, +)
-    }
+    /// What the active holds take of a count.
+    func held(_ taken: (Key) -> Int) -> Int { keys.values.filter(isActive).map(taken).reduce(0, +) }
+
+    private func held(in period: String) -> Int { held { $0.period == period ? $0.taken : 0 } }
 }
 
 // MARK: What is written
@@ -116,6 +113,7 @@ extension CountingModel {
         row.usage.outcome = Outcome()
         if isUse { row.usedAt = now }
         rows[reply.period] = row
+        if isUse { writeParts(reply) }
         if let open = reply.window, let opened = open.opened, let ends = open.resets {
             window = Window(opened: opened, ends: ends, used: open.used, period: reply.period)
         } else if reply.window != nil, window?.period == reply.period {
@@ -138,22 +136,42 @@ extension CountingModel {
         window = Window(opened: opened, ends: ends, used: open.used, period: period)
     }
 
-    /// RESETUSAGE, which closes the window too if the period is open or has it. Nil if the named period has no row.
-    mutating func reset(_ named: String?) -> Reply? {
+    /// RESETUSAGE of all, or of some parts alone. It closes the windows too if the period is open or has them. Nil if
+    /// the named period has no row, or the plan no limit for one of the parts.
+    mutating func reset(_ named: String?, _ parts: Parts? = nil) -> Reply? {
         if let named, rows[named] == nil, spent[named] == nil { return nil }
+        guard let counters = counters(parts) else { return nil }
         restoreSpent()
         let open = usage().period
         let period = named ?? open
-        if let window, window.period == period || period == open && window.ends > now { close(window) }
-        setCount(0, in: period)
+        let isClosed = { [now] (window: Window) in window.period == period || period == open && window.ends > now }
+        closeWindows(counters, isClosed)
+        resetParts(counters, in: period)
+        if parts == nil {
+            if let window, isClosed(window) { close(window) }
+            setCount(0, in: period)
+        }
         rows[period]?.usedAt = now
-        return usage(in: period) ?? usage()
+        return usage(parts ?? Parts(), in: period) ?? usage(parts ?? Parts())
     }
 
-    mutating func closeWindow() -> Reply {
+    /// Closes the account's window, or those of some parts alone. Nil if the plan has no limit for one of the parts.
+    mutating func closeWindow(_ parts: Parts? = nil) -> Reply? {
+        guard let counters = counters(parts) else { return nil }
         restoreSpent()
-        if let window, window.ends > now { close(window) }
-        return usage()
+        if parts != nil {
+            closeWindows(counters) { _ in true }
+        } else if let window, window.ends > now {
+            close(window)
+        }
+        return usage(parts ?? Parts())
+    }
+
+    /// Those of some parts in the present plan, nil if it has no limit for one; or all that have been counted.
+    private func counters(_ parts: Parts?) -> Set<Counter>? {
+        guard let parts else { return rows.values.reduce(into: Set(windows.keys)) { $0.formUnion($1.parts.keys) } }
+        let counters = Set(usage(parts).allowances.compactMap(\.counter))
+        return counters.count == parts.named.count ? counters : nil
     }
 
     private mutating func close(_ closed: Window) {
@@ -172,12 +190,18 @@ extension CountingModel {
 
     /// An operator's DELETE, which ends the holds of the period.
     mutating func deleteRow(_ period: String) {
-        rows[period] = nil
+        dropRow(period)
         if window?.period == period { window = nil }
         for (name, key) in keys where key.period == period {
             keys[name]?.isInRow = false
             keys[name]?.ends = nil
         }
+    }
+
+    /// With the parts and their windows.
+    mutating func dropRow(_ period: String) {
+        rows[period] = nil
+        windows = windows.filter { $0.value.period != period }
     }
 
     /// GRANT raises the limit of the open period, once for each key.

@@ -1,7 +1,7 @@
 // MARK: What an answer shows
 extension CountingModel.Reply {
     /// The allowance of which most is taken, the first of equals. More than all is all.
-    private var fullest: CountingModel.Allowance {
+    private func fullest(_ allowances: [CountingModel.Allowance]) -> CountingModel.Allowance {
         func parts(_ allowance: CountingModel.Allowance) -> (taken: Int, limit: Int) {
             guard let limit = allowance.limit else { return (-1, 1) }
             return limit == 0 ? (1, 1) : (min(allowance.taken, limit), limit)
@@ -23,8 +23,9 @@ extension CountingModel.Reply {
         let today = min(max(0, now - start) / .day + 1, days)
         var fields = [
             "tier": ["silent", "gentle", "prominent", "blocked"][tier],
-            "fullest": fullest.name,
+            "fullest": fullest(allowances).name,
             "display": tier == 3 ? "blocked" : isTrial ? "trial" : tier > 0 || isLifetime ? "compact" : "hidden",
+            "fallback": outcome.fallback,
             "reason": outcome.status == "ok" ? refusal : outcome.reason,
             "remaining": hasAccess ? period.limit.map { _ in "\(period.left)" } : "0",
             "resets": isOpen && period.limit != nil ? period.resets.map(String.init) : nil,
@@ -39,6 +40,17 @@ extension CountingModel.Reply {
         if let window, !isPast {
             fields["window"] = "\(window.used) of \(window.limit!), \(hasAccess ? window.left : 0) left"
             fields["window_resets"] = hasAccess ? window.resets.map(String.init) : nil
+        }
+        for (kind, name) in parts.named {
+            let counts = isPast ? [] : allowances.filter { $0.name == kind }
+            let limited = counts.filter { $0.limit != nil }
+            guard let shown = limited.isEmpty ? counts.first : fullest(limited) else {
+                fields[kind] = name
+                continue
+            }
+            let left = shown.limit.map { " of \($0), \(hasAccess ? shown.left : 0) left" }
+            fields[kind] = "\(name): \(shown.used)\(left ?? "")"
+            fields["\(kind)_resets"] = hasAccess && left != nil ? shown.resets.map(String.init) : nil
         }
         return fields.compactMapValues { $0 }
     }

@@ -10,6 +10,8 @@ public struct CountingModel: Sendable {
     var rows: [String: Row] = [:]
     var keys: [String: Key] = [:]
     var window: Window?
+    /// The last windows of parts.
+    var windows: [Counter: Window] = [:]
     var grants: [String: Int] = [:]
     /// FORGET keeps these, so that neither a trial nor an allowance that never resets starts again.
     var trialStart: Int?
@@ -24,8 +26,11 @@ public struct CountingModel: Sendable {
 extension CountingModel {
     /// What may be sent until something resets. A message must fit into each of a list of them.
     struct Allowance {
-        /// `period` or `window`.
+        /// `period`, `window`, `model` or `member`; of a part, with a count of its own, the period's and the window's.
         var name: String
+        var counter: Counter?
+        /// How many a message takes.
+        var weight = 1
         var used = 0
         var held = 0
         /// Nil is unlimited, as in the next one.
@@ -57,8 +62,11 @@ extension CountingModel {
         /// When access ends.
         var expires: Int?
         var previousPlan: String?
-        /// The billing period's, then the window's.
+        /// The billing period's, then the window's, then those of the parts that the request names.
         var allowances: [Allowance] = []
+        var parts = Parts()
+        /// The model to offer instead, and what the allowances are with it.
+        var fallback: (model: String, allowances: [Allowance])?
         var outcome = Outcome()
     }
 
@@ -66,6 +74,7 @@ extension CountingModel {
         /// `ok`, `allowed`, `held` or `blocked`.
         var status = "ok"
         var reason: String?
+        var fallback: String?
         var retryAfter: Int?
         var requested = 0
         var released: Int?
@@ -77,6 +86,8 @@ extension CountingModel {
     /// A billing period as it was last written; a past one is answered from it.
     struct Row {
         var usage: Reply
+        /// What is used of the parts.
+        var parts: [Counter: Int] = [:]
         /// The plan's allowance then. An operator's limit lasts until the plan has another one.
         var planLimit: Int?
         var granted = 0
@@ -90,7 +101,12 @@ extension CountingModel {
 
     /// A message with a key, with the numbers of its first answer and of its commit's. Without an end a hold is over.
     struct Key {
+        /// As requested.
         var messages: Int
+        var parts: Parts
+        /// How many of the account's each took.
+        var weight: Int
+        var shares: [Counter: Share]
         var isHold: Bool
         var period: String
         var window: Int?
@@ -128,7 +144,7 @@ extension CountingModel.Reply {
     /// first, and the wait lasts until each of them is renewed, if that helps.
     func decision(_ messages: Int) -> CountingModel.Reply {
         var reply = self
-        let refusing = allowances.filter { $0.left < messages }
+        let refusing = allowances.filter { $0.left < messages * $0.weight }
         reply.outcome.status = refusal == nil && (refusing.isEmpty || !plan.isEnforced) ? "allowed" : "blocked"
         reply.outcome.isShadow = reply.outcome.status == "allowed" && !refusing.isEmpty
         guard reply.outcome.status == "blocked" else { return reply }
@@ -139,7 +155,11 @@ extension CountingModel.Reply {
         let isTrial = plan.cycle == "trial" && first.left == 0
         let prefix = first.name == "period" ? isTrial ? "trial_" : "" : first.name + "_"
         reply.outcome.reason = prefix + (first.left == 0 ? "limit_reached" : "exceeds_remaining")
-        let ends = refusing.compactMap { messages <= $0.renewed ?? .max ? $0.resets : nil }.filter { $0 > now }
+        if let fallback, fallback.allowances.allSatisfy({ $0.left >= messages * $0.weight }) {
+            reply.outcome.fallback = fallback.model
+        }
+        let ends = refusing.compactMap { messages * $0.weight <= $0.renewed ?? .max ? $0.resets : nil }
+            .filter { $0 > now }
         if ends.count == refusing.count, let end = ends.max(), end < expires ?? .max {
             reply.outcome.retryAfter = (end - now + .second - 1) / .second
         }
@@ -150,17 +170,26 @@ extension CountingModel.Reply {
 // MARK: Messages
 extension CountingModel {
     /// CONSUME and RESERVE with a key.
-    mutating func take(_ messages: Int, key: String, seconds: Int? = nil) throws(Failure) -> Reply {
+    mutating func take(
+        _ messages: Int,
+        _ parts: Parts = Parts(),
+        key: String,
+        seconds: Int? = nil
+    ) throws(Failure) -> Reply {
         if let known = keys[key] {
             if known.status == "released" { throw .released }
-            if known.isHold != (seconds != nil) || known.messages != messages { throw .conflict }
+            let isSame = known.isHold == (seconds != nil) && known.messages == messages && known.parts == parts
+            if !isSame { throw .conflict }
             if known.status == "held" && !isActive(known) { throw .expired }
             return replay(known, known.first, known.isHold ? "held" : "allowed")
         }
-        let reply = take(messages, seconds: seconds)
+        let reply = take(messages, parts, seconds: seconds)
         guard reply.outcome.status != "blocked" else { return reply }
         keys[key] = Key(
             messages: messages,
+            parts: parts,
+            weight: reply.allowances[0].weight,
+            shares: shares(reply),
             isHold: seconds != nil,
             period: reply.period,
             window: reply.window?.opened,
@@ -173,8 +202,8 @@ extension CountingModel {
     }
 
     /// Counts all messages in every allowance or none, or holds them for some seconds.
-    mutating func take(_ messages: Int, seconds: Int? = nil) -> Reply {
-        let before = usage()
+    mutating func take(_ messages: Int, _ parts: Parts = Parts(), seconds: Int? = nil) -> Reply {
+        let before = usage(parts)
         var reply = before.decision(messages)
         guard reply.outcome.status == "allowed" else {
             // A limit that an operator sets after the refusal is one of the present plan.
@@ -185,7 +214,8 @@ extension CountingModel {
             if reply.allowances[index].opened == nil, let seconds = reply.allowances[index].seconds {
                 (reply.allowances[index].opened, reply.allowances[index].resets) = (now, now + seconds * .second)
             }
-            reply.allowances[index].add(messages, to: seconds == nil ? \.used : \.held)
+            let taken = messages * reply.allowances[index].weight
+            reply.allowances[index].add(taken, to: seconds == nil ? \.used : \.held)
         }
         write(reply, isUse: true)
         if reply.tier > before.tier { reply.outcome.crossed = reply.tier }
@@ -202,13 +232,16 @@ extension CountingModel {
         guard isActive(key), rows[key.period] != nil else { throw .expired }
         (key.status, key.counted, key.isInRow) = ("counted", messages ?? key.messages, true)
         if key.counted > key.messages { throw .tooMany }
+        for counter in key.shares.keys { key.shares[counter]?.isInRow = true }
         keys[name] = key
-        changeWindow(key.window, by: key.counted)
-        changeRow(key.period, by: key.counted)
-        let open = usage()
+        changeWindow(key.window, by: key.counted * key.weight)
+        changeRow(key.period, by: key.counted * key.weight)
+        changeParts(key, by: key.counted)
+        let open = usage(key.parts)
         if open.period == key.period { write(open, isUse: true) }
-        var reply = usage(in: key.period) ?? open
-        reply.allowances = [reply.allowances[0]] + open.allowances.dropFirst()
+        var reply = usage(key.parts, in: key.period) ?? open
+        let window = open.allowances.filter { $0.name == "window" }
+        reply.allowances = [reply.allowances[0]] + window + reply.allowances.filter { $0.counter != nil }
         keys[name]?.committed = reply.allowances
         (reply.access, reply.outcome.status) = (nil, "allowed")
         return reply
@@ -221,10 +254,11 @@ extension CountingModel {
         var released = isActive(key) ? key.messages : 0
         if key.status == "counted", key.isInRow, rows[key.period] != nil {
             released = key.counted
-            changeRow(key.period, by: -released)
+            changeRow(key.period, by: -released * key.weight)
+            changeParts(key, by: -released)
         }
-        if released > 0 { changeWindow(key.window, by: key.status == "held" ? 0 : -released) }
-        var reply = usage()
+        if released > 0 { changeWindow(key.window, by: key.status == "held" ? 0 : -released * key.weight) }
+        var reply = usage(key.parts)
         if released > 0, key.period == reply.period { write(reply, isUse: true) }
         (reply.outcome.released, reply.outcome.isRepeated) = (released, key.status == "released")
         return reply
@@ -232,9 +266,13 @@ extension CountingModel {
 
     /// The first numbers again. A window has an end while it is open.
     private func replay(_ key: Key, _ numbers: [Allowance], _ status: String) -> Reply {
-        var reply = usage(in: key.period) ?? usage()
-        let window = usage().window.flatMap { $0.opened == key.window ? $0 : nil }
-        reply.allowances = zip(numbers, [reply.allowances[0], window]).map { numbers, present in
+        let open = usage(key.parts)
+        var reply = usage(key.parts, in: key.period) ?? open
+        let period = reply.allowances[0]
+        reply.allowances = numbers.map { numbers in
+            let isOpen = { (window: Allowance) in window.isSame(as: numbers) && window.opened == key.window(of: numbers)
+            }
+            let present = numbers.seconds == nil ? period : open.allowances.first(where: isOpen)
             var numbers = numbers
             (numbers.opened, numbers.resets) = (present?.opened, present?.resets)
             return numbers

@@ -11,6 +11,7 @@ struct PlanRules {
     var isEnforced = true
     /// From which the tiers gentle and prominent begin.
     var percents = [80, 95]
+    var limits: [PartLimit] = []
 
     var isPeriodic: Bool { ["monthly", "weekly", "daily"].contains(cycle) }
     var initialState: String { ["trial": "trial", "lifetime": "free"][cycle] ?? "active" }
@@ -86,7 +87,7 @@ extension CountingModel {
         window = window?.shortened(to: plan.window?.seconds)
         var open = usage()
         let isOpen = open.access == nil && plan.allowance != 0
-        for period in rows.keys where !(isOpen && period == open.period) && isUnused(period) { rows[period] = nil }
+        for period in rows.keys where !(isOpen && period == open.period) && isUnused(period) { dropRow(period) }
         guard isOpen, isUnused(open.period) else {
             let isDated = rows[open.period]?.usage.allowances[0].resets != nil && open.allowances[0].resets != nil
             if isDated { rows[open.period]?.usage.allowances[0].resets = open.allowances[0].resets }
@@ -107,7 +108,7 @@ extension CountingModel {
             guard used != nil || isPresent || plan.name == "trial" else { continue }
             if isTrial && trialStart != nil || used ?? 0 > 0 { spent[plan.name] = used ?? spent[plan.name] ?? 0 }
         }
-        (subscription, rows, keys, window, grants) = (nil, [:], [:], nil, [:])
+        (subscription, rows, keys, window, windows, grants) = (nil, [:], [:], nil, [:], [:])
     }
 
     /// A forgotten user has returned.

@@ -5,7 +5,7 @@ public struct ReferenceModel: Sendable {
     public typealias Failure = CountingModel.Failure
 
     private let unknownUsersPolicy: UnknownUsersPolicy
-    private var plans: [String: Plan]
+    public private(set) var plans: [String: Plan]
     private var models: [UserID: CountingModel] = [:]
 
     /// - Parameter plans: must include "trial" and "free", the plans of unknown users.
@@ -29,7 +29,7 @@ public struct ReferenceModel: Sendable {
     /// What the service says in this place.
     func answer(_ user: UserID, _ reply: CountingModel.Reply, isDetailed: Bool = false) -> Answer {
         let (period, window, outcome) = (reply.allowances[0], reply.window, reply.outcome)
-        let snapshot = UsageSnapshot(
+        var snapshot = UsageSnapshot(
             plan: plans[reply.plan.name]!,
             state: SubscriptionState(rawValue: reply.state)!,
             period: BillingPeriod(storedLabel: reply.period),
@@ -52,6 +52,7 @@ public struct ReferenceModel: Sendable {
             previousPlan: reply.previousPlan,
             observedAt: Instant(reply.now)
         )
+        snapshot.parts = parts(reply)
         let statuses: [String: Answer.Status] = ["allowed": .allowed, "held": .held, "ok": .ok]
         return Answer(
             user: user,
@@ -70,27 +71,35 @@ public struct ReferenceModel: Sendable {
 
 // MARK: Requests
 extension ReferenceModel {
-    public mutating func consume(_ user: UserID, messages: Int = 1, at now: Instant) -> Answer {
-        answer(user, self[user, at: now].take(messages))
+    public mutating func consume(
+        _ user: UserID,
+        messages: Int = 1,
+        parts: MessageParts? = nil,
+        at now: Instant
+    ) -> Answer {
+        answer(user, self[user, at: now].take(messages, CountingModel.Parts(parts)))
     }
 
     public mutating func consume(
         _ user: UserID,
         messages: Int = 1,
+        parts: MessageParts? = nil,
         key: MessageKey,
         at now: Instant
     ) throws(Failure) -> Answer {
-        answer(user, try self[user, at: now].take(messages, key: key.text))
+        answer(user, try self[user, at: now].take(messages, CountingModel.Parts(parts), key: key.text))
     }
 
     public mutating func reserve(
         _ user: UserID,
         messages: Int = 1,
+        parts: MessageParts? = nil,
         key: MessageKey,
         ttlSeconds: Int = 120,
         at now: Instant
     ) throws(Failure) -> Answer {
-        answer(user, try self[user, at: now].take(messages, key: key.text, seconds: ttlSeconds))
+        let parts = CountingModel.Parts(parts)
+        return answer(user, try self[user, at: now].take(messages, parts, key: key.text, seconds: ttlSeconds))
     }
 
     public mutating func commit(
@@ -106,16 +115,22 @@ extension ReferenceModel {
         answer(user, try self[user, at: now].release(key: key.text))
     }
 
-    public func check(_ user: UserID, messages: Int = 1, at now: Instant) -> Answer {
-        answer(user, self[user, at: now].usage().decision(messages))
+    public func check(_ user: UserID, messages: Int = 1, parts: MessageParts? = nil, at now: Instant) -> Answer {
+        answer(user, self[user, at: now].usage(CountingModel.Parts(parts)).decision(messages))
     }
 
-    public func usage(_ user: UserID, at now: Instant) -> Answer {
-        answer(user, self[user, at: now].usage(), isDetailed: true)
+    public func usage(_ user: UserID, parts: MessageParts? = nil, at now: Instant) -> Answer {
+        answer(user, self[user, at: now].usage(CountingModel.Parts(parts)), isDetailed: true)
     }
 
-    public func usage(_ user: UserID, period: BillingPeriod, at now: Instant) -> Answer? {
-        self[user, at: now].usage(in: period.label).map { answer(user, $0, isDetailed: true) }
+    public func usage(
+        _ user: UserID,
+        period: BillingPeriod,
+        parts: MessageParts? = nil,
+        at now: Instant
+    ) -> Answer? {
+        let reply = self[user, at: now].usage(CountingModel.Parts(parts), in: period.label)
+        return reply.map { answer(user, $0, isDetailed: true) }
     }
 
     public func history(_ user: UserID, months: Int = 12, at now: Instant) -> [PeriodUsage] {
@@ -153,12 +168,18 @@ extension ReferenceModel {
         answer(user, try self[user, at: now].grant(messages, key: key.text))
     }
 
-    public mutating func resetUsage(_ user: UserID, period: BillingPeriod? = nil, at now: Instant) -> Answer? {
-        self[user, at: now].reset(period?.label).map { answer(user, $0) }
+    public mutating func resetUsage(
+        _ user: UserID,
+        period: BillingPeriod? = nil,
+        parts: MessageParts? = nil,
+        at now: Instant
+    ) -> Answer? {
+        let parts = parts.map { CountingModel.Parts($0) }
+        return self[user, at: now].reset(period?.label, parts).map { answer(user, $0) }
     }
 
-    public mutating func closeWindow(_ user: UserID, at now: Instant) -> Answer {
-        answer(user, self[user, at: now].closeWindow())
+    public mutating func closeWindow(_ user: UserID, parts: MessageParts? = nil, at now: Instant) -> Answer? {
+        self[user, at: now].closeWindow(parts.map { CountingModel.Parts($0) }).map { answer(user, $0) }
     }
 
     public mutating func forget(_ user: UserID) { self[user, at: at("2026-01-01")].forget() }
@@ -169,7 +190,10 @@ extension ReferenceModel {
 
     public mutating func deleteRow(_ user: UserID, period: BillingPeriod) { models[user]?.deleteRow(period.label) }
 
-    public mutating func deleteWindow(of user: UserID) { models[user]?.window = nil }
+    public mutating func deleteWindows(of user: UserID) {
+        models[user]?.window = nil
+        models[user]?.windows = [:]
+    }
 
     public mutating func setLimit(_ user: UserID, period: BillingPeriod, limit: Int?) {
         models[user]?.rows[period.label]?.usage.allowances[0].limit = limit
@@ -201,7 +225,17 @@ extension PlanRules {
             allowance: plan.allowance,
             window: plan.window.map { ($0.messages, $0.seconds) },
             isEnforced: plan.isEnforced,
-            percents: [plan.gentlePercent, plan.prominentPercent]
+            percents: [plan.gentlePercent, plan.prominentPercent],
+            limits: plan.limits.map { limit in
+                PartLimit(
+                    kind: limit.kind.rawValue,
+                    name: limit.name,
+                    allowance: limit.allowance,
+                    window: limit.window.map { ($0.messages, $0.seconds) },
+                    weight: limit.weight,
+                    fallback: limit.fallback?.text
+                )
+            }
         )
     }
 }
