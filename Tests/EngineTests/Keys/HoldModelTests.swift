@@ -98,11 +98,15 @@ struct HoldModelTests {
                     delete from message_usage where user_id = '\(user)' and billing_period = '\(period)';
                     update message_usage
                     set window_opened_at = null, window_ends_at = null, window_count = null, window_held = null
+                    where user_id = '\(user)' and window_opened_at is not null;
+                    delete from headroom.usage_parts where user_id = '\(user)' and billing_period = '\(period)';
+                    update headroom.usage_parts
+                    set window_opened_at = null, window_ends_at = null, window_used = null, window_held = null
                     where user_id = '\(user)' and window_opened_at is not null
                     """
                 )
                 model.deleteRow(user, period: period)
-                model.deleteWindow(of: user)
+                model.deleteWindows(of: user)
                 try await database.moveClock(to: later)
             case .execute(let requests):
                 if let proxy, generator.chance(40) { proxy.arm(.reply("_batch")) }
@@ -111,7 +115,8 @@ struct HoldModelTests {
                     let place = "seed \(seed), step \(number), request \(index): \(operation) of \(user)"
                     let expected = model.outcome(of: operation, user: user, at: now)
                     let period = model.usage(user, at: now).snapshot.period
-                    let (actual, modelled) = (outcomes[index].comparable(in: period), expected.comparable(in: period))
+                    let actual = outcomes[index].comparable(of: operation, in: period)
+                    let modelled = expected.comparable(of: operation, in: period)
                     recent[user, default: []].append("step \(number), \(now): \(operation) → \(actual.summary)")
                     let before = recent[user, default: []].suffix(60).joined(separator: "\n")
                     #expect(actual == modelled, "\(place) after \(before)")
@@ -132,6 +137,8 @@ struct HoldModelTests {
             guard let answer = outcome.answer, answer.status == .allowed || answer.status == .held else { return true }
             let use: FirstUse
             switch operation {
+            case .batched(.inParts(let operation, _)):
+                return repeats(outcome, .batched(operation), place)
             case .batched(.consume(_, let key?)), .batched(.reserve(_, let key, _)):
                 use = FirstUse(user: answer.user, key: key, isCommit: false)
             case .batched(.commit(_, let key)):
@@ -157,6 +164,11 @@ extension Outcome {
         guard let answer else { return "\(self)" }
         let snapshot = answer.snapshot
         let window = snapshot.window.map { " window \(snapshot.windowUsed)+\(snapshot.windowHeld)/\($0.limit)" } ?? ""
-        return "\(answer.status) \(snapshot.plan.name) \(snapshot.period) \(snapshot.used)+\(snapshot.held)\(window)"
+        let parts = snapshot.parts.map { part in
+            let (name, counter) = (part.limit?.name ?? "no limit", part.counter)
+            return " \(name) \(counter.used)+\(counter.held), window \(counter.windowUsed)+\(counter.windowHeld)"
+        }
+        let counts = "\(snapshot.used)+\(snapshot.held)\(window)\(parts.joined())"
+        return "\(answer.status) \(snapshot.plan.name) \(snapshot.period) \(counts)"
     }
 }

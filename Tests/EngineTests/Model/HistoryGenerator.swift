@@ -10,7 +10,7 @@ enum HistoryStep {
     case setLimit(UserID, BillingPeriod, Int?)
     case definePlan(Plan)
     /// `increment_and_check_usage`, as another client of the database calls it.
-    case consumeBySQL(UserID, Int)
+    case consumeBySQL(UserID, Int, MessageParts?)
 }
 
 /// Generates histories in which limits are small, dates are near, and time is often exactly on a boundary.
@@ -28,7 +28,17 @@ struct HistoryGenerator {
     /// The plans before the first step.
     var initialPlans: [Plan] {
         [
-            Plan(name: "paid", label: "Premium", cycle: .monthly, allowance: 20),
+            Plan(
+                name: "paid",
+                label: "Premium",
+                cycle: .monthly,
+                allowance: 20,
+                limits: [
+                    PlanLimit(.model, "gpt-5", allowance: 4, weight: 2, fallback: "gpt-5-mini"),
+                    PlanLimit(.model, "gpt*", window: Plan.Window(messages: 5, seconds: 7_200)),
+                    PlanLimit(.member, "*", allowance: 8),
+                ]
+            ),
             Plan(
                 name: "basic",
                 label: "Basic",
@@ -55,27 +65,39 @@ struct HistoryGenerator {
             return .moveClock(now)
         case ..<90:
             return .setLimit(random.element(of: users), period(), random.chance(20) ? nil : allowance())
-        case ..<94:
+        case ..<92:
             return .definePlan(plan())
+        case ..<95:
+            return .definePlan(random.element(of: model.plans.keys.sorted().map { model.plans[$0]! }).with(limits()))
         default:
-            return .consumeBySQL(random.element(of: users), messages())
+            return .consumeBySQL(random.element(of: users), messages(), RandomParts.parts(&random))
         }
     }
 
     private mutating func request() -> (user: UserID, operation: EngineOperation) {
         let user = random.element(of: users)
         switch Int.random(in: 0..<100, using: &random) {
-        case ..<58: return (user, .consume(messages()))
-        case ..<70: return (user, .check(messages()))
-        case ..<78: return (user, .usage)
+        case ..<58: return (user, inParts(.consume(messages())))
+        case ..<70: return (user, inParts(.check(messages())))
+        case ..<78: return (user, inParts(.usage))
         case ..<83: return (user, .usageInPeriod(period()))
         case ..<88: return (user, .history(Int.random(in: 1...8, using: &random)))
         case ..<93: return (user, .setPlan(change(of: user)))
         case ..<96: return (user, grant())
-        case ..<97: return (user, .resetUsage(random.chance(50) ? nil : period()))
-        case ..<98: return (user, .closeWindow)
+        case ..<97:
+            if let parts = RandomParts.parts(&random) { return (user, .change(.resetUsage(nil, parts: parts))) }
+            return (user, .resetUsage(random.chance(50) ? nil : period()))
+        case ..<98: return (user, .change(.closeWindow(parts: RandomParts.parts(&random))))
         default: return (user, .forget)
         }
+    }
+
+    private mutating func inParts(_ operation: EngineOperation) -> EngineOperation {
+        RandomParts.parts(&random).map { operation.inParts($0) } ?? operation
+    }
+
+    private mutating func limits() -> [PlanLimit] {
+        RandomParts.limits(&random) { $0.element(of: HistoryGenerator.allowances) }
     }
 
     /// Few keys, so that some come again, with the same number of messages or another.
@@ -88,7 +110,9 @@ struct HistoryGenerator {
         random.element(of: [1, 1, 1, 1, 2, 3, 4, 5, 8, 10, 19, 20, 21, 1_000_000])
     }
 
-    private mutating func allowance() -> Int { random.element(of: [0, 1, 2, 3, 5, 8, 10, 19, 20, 21, 100]) }
+    private static let allowances = [0, 1, 2, 3, 5, 8, 10, 19, 20, 21, 100]
+
+    private mutating func allowance() -> Int { random.element(of: HistoryGenerator.allowances) }
 
     private mutating func change(of user: UserID) -> PlanChange {
         let states = SubscriptionState.allCases.map { Optional($0) }
@@ -154,6 +178,7 @@ struct HistoryGenerator {
             allowance: isUnlimited ? nil : allowance(),
             window: window(),
             isEnforced: !random.chance(20),
+            limits: limits(),
             gentlePercent: gentle,
             prominentPercent: prominent
         )
@@ -173,12 +198,30 @@ struct HistoryGenerator {
         let some = Instant(microsecondsSince1970: now.microsecondsSince1970 + step)
         if random.chance(4) { return now.advanced(bySeconds: 33 * 86_400) }
         guard random.chance(60) else { return some }
-        let snapshot = model.usage(random.element(of: users), at: now).snapshot
-        let boundaries = [snapshot.resetsAt, snapshot.expiresAt, snapshot.window?.endsAt].compactMap(\.self).filter {
-            $0 > some
-        }
+        let (user, parts) = (random.element(of: users), RandomParts.parts(&random))
+        let snapshot = model.usage(user, parts: parts, at: now).snapshot
+        let windows = [snapshot.window?.endsAt] + snapshot.parts.map(\.counter.windowEndsAt)
+        let boundaries = ([snapshot.resetsAt, snapshot.expiresAt] + windows).compactMap(\.self).filter { $0 > some }
         guard !boundaries.isEmpty else { return some }
         let offset: Int64 = random.element(of: [-1, 0, 0, 1])
         return Instant(microsecondsSince1970: random.element(of: boundaries).microsecondsSince1970 + offset)
+    }
+}
+
+extension Plan {
+    /// The plan with other limits for parts.
+    fileprivate func with(_ limits: [PlanLimit]) -> Plan {
+        Plan(
+            name: name,
+            label: label,
+            cycle: cycle,
+            timeZone: timeZone,
+            allowance: allowance,
+            window: window,
+            isEnforced: isEnforced,
+            limits: limits,
+            gentlePercent: gentlePercent,
+            prominentPercent: prominentPercent
+        )
     }
 }

@@ -51,16 +51,18 @@ struct ModelRun {
             )
         case .definePlan(let plan):
             try await define(plan)
-        case .consumeBySQL(let user, let messages):
-            let expected = model.consume(user, messages: messages, at: generator.now)
-            let fields = try await SQLAnswer.read(
-                "select * from increment_and_check_usage('\(user)', \(messages))",
-                from: database.psql
-            )
+        case .consumeBySQL(let user, let messages, let parts):
+            let expected = model.consume(user, messages: messages, parts: parts, at: generator.now)
+            let names = [
+                parts?.model.map { "p_model => '\($0.text)'" }, parts?.member.map { "p_member => '\($0)'::uuid" },
+            ]
+            let arguments = ["p_user_id => '\(user)'", "p_messages => \(messages)"] + names.compactMap(\.self)
+            let call = "increment_and_check_usage(\(arguments.joined(separator: ", ")))"
+            let fields = try await SQLAnswer.read("select * from \(call)", from: database.psql)
             return expect(
                 SQLAnswer.lines(fields),
                 equals: SQLAnswer.lines(SQLAnswer.fields(of: expected)),
-                "increment_and_check_usage \(messages)"
+                call
             )
         }
         return true
@@ -109,20 +111,24 @@ struct ModelRun {
         let outcomes = try await harness.execute(requests)
         for (index, (user, operation)) in requests.enumerated() {
             let place = "request \(index + 1) of \(requests.count): user \(user.low & 0xFF) \(operation)"
-            guard expect(comparable(outcomes[index]), equals: comparable(expected[index]), place) else { return false }
+            let actual = comparable(outcomes[index], of: operation)
+            guard expect(actual, equals: comparable(expected[index], of: operation), place) else { return false }
         }
         return true
     }
 
     /// Without the message of an error, and without the start of a plan that never resets, which no answer shows. Its
-    /// cycle may have been edited since.
-    private func comparable(_ outcome: Outcome) -> Outcome {
+    /// cycle may have been edited since. What the answer to a change shows of parts is not specified.
+    private func comparable(_ outcome: Outcome, of operation: EngineOperation) -> Outcome {
         switch outcome {
         case .failure(let error):
             return .failure(EngineError(error.code, ""))
-        case .answer(var answer)
-        where answer.snapshot.plan.cycle == .lifetime || answer.snapshot.period == BillingPeriod(planNamed: "free"):
-            answer.snapshot.startedAt = answer.snapshot.observedAt
+        case .answer(var answer):
+            if answer.snapshot.plan.cycle == .lifetime || answer.snapshot.period == BillingPeriod(planNamed: "free") {
+                answer.snapshot.startedAt = answer.snapshot.observedAt
+            }
+            if case .unbatched = operation { answer.snapshot.parts = [] }
+            answer.compareParts()
             return .answer(answer)
         default:
             return outcome

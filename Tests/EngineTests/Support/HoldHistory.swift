@@ -6,18 +6,39 @@ import Usage
 /// Users, plans and keys of random histories of keys and holds. Allowances are small, so that limits are met often.
 struct HoldHistory {
     static let plans = [
-        Plan(name: "small", label: "Small", cycle: .monthly, allowance: 40),
-        other, .pro, .free,
-        Plan(name: "trial", label: "Trial", cycle: .trial(days: 3), allowance: 30),
+        small, other, .pro, .free,
+        Plan(
+            name: "trial",
+            label: "Trial",
+            cycle: .trial(days: 3),
+            allowance: 30,
+            limits: [PlanLimit(.model, "*", allowance: 10, weight: 2)]
+        ),
         week, day, unenforced,
     ]
+    private static let small = Plan(
+        name: "small",
+        label: "Small",
+        cycle: .monthly,
+        allowance: 40,
+        limits: [
+            PlanLimit(.model, "gpt-5", allowance: 6, weight: 3, fallback: "gpt-5-mini"),
+            PlanLimit(.model, "gpt*", allowance: 9, window: Plan.Window(messages: 5, seconds: 7_200)),
+            PlanLimit(.model, "claude"),
+            PlanLimit(.member, "*", allowance: 25, window: Plan.Window(messages: 12, seconds: 10_800)),
+        ]
+    )
     private static let week = Plan(name: "week", label: "Week", cycle: .weekly, timeZone: "Asia/Tokyo", allowance: 30)
     private static let other = Plan(
         name: "other",
         label: "Other",
         cycle: .monthly,
         allowance: 60,
-        window: Plan.Window(messages: 12, seconds: 7_200)
+        window: Plan.Window(messages: 12, seconds: 7_200),
+        limits: [
+            PlanLimit(.model, "gpt*", allowance: 12, window: Plan.Window(messages: 7, seconds: 10_800), weight: 2),
+            PlanLimit(.member, "*", window: Plan.Window(messages: 9, seconds: 7_200)),
+        ]
     )
     private static let day = Plan(
         name: "day",
@@ -25,28 +46,25 @@ struct HoldHistory {
         cycle: .daily,
         timeZone: "Atlantic/Azores",
         allowance: 20,
-        window: Plan.Window(messages: 9, seconds: 10_800)
+        window: Plan.Window(messages: 9, seconds: 10_800),
+        limits: [
+            PlanLimit(
+                .model,
+                "gpt-5",
+                window: Plan.Window(messages: 4, seconds: 86_400),
+                fallback: "claude"
+            ),
+            PlanLimit(.model, "gpt*", allowance: 8),
+        ]
     )
     private static let unenforced = Plan(
         name: "unenforced",
         label: "Unenforced",
         cycle: .monthly,
         allowance: 20,
-        isEnforced: false
+        isEnforced: false,
+        limits: [PlanLimit(.model, "gpt*", allowance: 5, weight: 2), PlanLimit(.member, "*", allowance: 4)]
     )
-    static let plansSQL = """
-        insert into headroom.plans (
-            plan, label, cycle, allowance, time_zone, window_messages, window_seconds
-        ) values
-            ('small', 'Small', 'monthly', 40, null, null, null), ('other', 'Other', 'monthly', 60, null, 12, 7200),
-            ('week', 'Week', 'weekly', 30, 'Asia/Tokyo', null, null),
-            ('day', 'Day', 'daily', 20, 'Atlantic/Azores', 9, 10800);
-        insert into headroom.plans (plan, label, cycle, allowance, enforced) values
-            ('unenforced', 'Unenforced', 'monthly', 20, false);
-        delete from headroom.plans where plan = 'paid';
-        update headroom.plans set allowance = 30 where plan = 'trial';
-        """
-
     /// What happens at one instant.
     enum Step {
         /// Requests that arrive together.
@@ -99,26 +117,33 @@ struct HoldHistory {
         let key = key()
         let messages = generator.element(of: [1, 1, 1, 2, 3, 9])
         switch Int.random(in: 0..<100, using: &generator) {
-        case 0..<20: return .consume(messages)
+        case 0..<20: return inParts(.consume(messages))
         case 20..<45:
             if generator.chance(20) { ends.append(now.advanced(bySeconds: generator.element(of: [7_200, 10_800]))) }
-            return .consume(messages, key: key)
+            return inParts(.consume(messages, key: key), of: key)
         case 45..<63:
             let ttlSeconds = generator.element(of: [1, 10, 120, 7_200, 86_400])
             ends.append(now.advanced(bySeconds: Int64(ttlSeconds)))
-            return .reserve(messages, key: key, ttlSeconds: ttlSeconds)
+            return inParts(.reserve(messages, key: key, ttlSeconds: ttlSeconds), of: key)
         case 63..<75: return .commit(generator.element(of: [nil, nil, messages, 0]), key: key)
         case 75..<85: return .release(key)
-        case 85..<88: return .check(messages)
-        case 88..<92: return .usage
+        case 85..<88: return inParts(.check(messages))
+        case 88..<92: return inParts(.usage)
         case 92..<94:
             let calendarMonth = BillingPeriod(year: now.date.year, month: now.date.month)
             let period = generator.element(of: HoldHistory.periods)
             return period == calendarMonth ? .usage : .usageInPeriod(period)
-        case 94: return .resetUsage(nil)
-        case 95: return .closeWindow
+        case 94: return .change(.resetUsage(nil, parts: RandomParts.parts(&generator)))
+        case 95: return .change(.closeWindow(parts: RandomParts.parts(&generator)))
         default: return .setPlan(plan(of: user))
         }
+    }
+
+    /// Most requests with a key name the same parts.
+    private mutating func inParts(_ operation: EngineOperation, of key: MessageKey? = nil) -> EngineOperation {
+        var ofKey = SeededGenerator(seed: key.map { $0.text.utf8.reduce(0) { $0 &* 31 &+ UInt64($1) } } ?? 0)
+        let parts = key == nil || generator.chance(10) ? RandomParts.parts(&generator) : RandomParts.parts(&ofKey)
+        return parts.map { operation.inParts($0) } ?? operation
     }
 
     /// Keys change with time, or soon all would have been used; sometimes an old one is used again.

@@ -18,33 +18,42 @@ extension ReferenceModel {
         }
     }
 
-    private mutating func answer(to operation: BatchedOperation, user: UserID, at now: Instant) throws -> Answer {
+    private mutating func answer(
+        to operation: BatchedOperation,
+        parts: MessageParts? = nil,
+        user: UserID,
+        at now: Instant
+    ) throws -> Answer {
         switch operation {
-        case .consume(let messages, nil): consume(user, messages: messages, at: now)
-        case .consume(let messages, let key?): try consume(user, messages: messages, key: key, at: now)
+        case .inParts(let operation, let parts): try answer(to: operation, parts: parts, user: user, at: now)
+        case .consume(let messages, nil): consume(user, messages: messages, parts: parts, at: now)
+        case .consume(let messages, let key?): try consume(user, messages: messages, parts: parts, key: key, at: now)
         case .reserve(let messages, let key, let ttlSeconds):
-            try reserve(user, messages: messages, key: key, ttlSeconds: ttlSeconds, at: now)
+            try reserve(user, messages: messages, parts: parts, key: key, ttlSeconds: ttlSeconds, at: now)
         case .commit(let messages, let key): try commit(user, messages: messages, key: key, at: now)
         case .release(let key): try release(user, key: key, at: now)
-        case .check(let messages): check(user, messages: messages, at: now)
-        case .usage: usage(user, at: now)
+        case .check(let messages): check(user, messages: messages, parts: parts, at: now)
+        case .usage: usage(user, parts: parts, at: now)
         }
     }
 
     private mutating func outcome(of operation: UnbatchedOperation, user: UserID, at now: Instant) throws -> Outcome {
         switch operation {
-        case .usageInPeriod(let period):
-            return usage(user, period: period, at: now).map { .answer($0) } ?? .failure(.noSuchPeriod)
+        case .usageInPeriod(let period, let parts):
+            return usage(user, period: period, parts: parts, at: now).map { .answer($0) } ?? .failure(.noSuchPeriod)
+        case .allowances:
+            return .failure(EngineError(.internal, "the model has no report of allowances"))
         case .history(let months):
             return .periodUsages(history(user, months: months, at: now))
         case .change(.setPlan(let change), _):
             return .answer(try setPlan(change, at: now))
         case .change(.grant(let messages, let key, _), _):
             return .answer(try grant(user, messages: messages, key: key, at: now))
-        case .change(.resetUsage(let period), _):
-            return resetUsage(user, period: period, at: now).map { .answer($0) } ?? .failure(.noSuchPeriod)
-        case .change(.closeWindow, _):
-            return .answer(closeWindow(user, at: now))
+        case .change(.resetUsage(let period, let parts), _):
+            let answer = resetUsage(user, period: period, parts: parts, at: now)
+            return answer.map { .answer($0) } ?? .failure(.noSuchPeriod)
+        case .change(.closeWindow(let parts), _):
+            return closeWindow(user, parts: parts, at: now).map { .answer($0) } ?? .failure(.noSuchPeriod)
         case .change(.forget, _):
             forget(user)
             return .done
@@ -71,19 +80,40 @@ extension Outcome {
     /// Without what is not specified. Of an answer about a period other than the current one, only the numbers are: the
     /// rest, also the limit, is as its row was last written, which a read on the slow path may do. The start of a plan
     /// that never resets is not shown.
-    func comparable(in current: BillingPeriod) -> Outcome {
+    /// Of parts it shows nothing, and what the answer to a change shows of them is not specified.
+    func comparable(of operation: EngineOperation, in current: BillingPeriod) -> Outcome {
         guard case .answer(var answer) = self else { return self }
+        if case .unbatched = operation { answer.snapshot.parts = [] }
         if answer.snapshot.period != current {
             answer = answer.numbers
             answer.snapshot.limit = nil
+            answer.snapshot.parts = []
             return .answer(answer)
         }
         if answer.snapshot.plan.cycle == .lifetime { answer.snapshot.startedAt = at("2026-01-01") }
+        answer.compareParts()
         return .answer(answer)
     }
 }
 
 extension Answer {
+    /// Leaves out what no answer shows of parts: the count of the fallback, the window of a limit that has none, and of
+    /// a repetition's limits all but the numbers.
+    mutating func compareParts() {
+        let offered = fallback?.model
+        for index in snapshot.parts.indices {
+            if isRepeated { snapshot.parts[index] = snapshot.parts[index].numbers }
+            snapshot.parts[index].fallback =
+                snapshot.parts[index].part.kind == .model
+                ? offered.map { PartUsage.Fallback(model: $0, limit: nil, counter: PartCounter()) } : nil
+            guard snapshot.parts[index].limit?.window == nil else { continue }
+            let counter = snapshot.parts[index].counter
+            snapshot.parts[index].counter = PartCounter()
+            snapshot.parts[index].counter.used = counter.used
+            snapshot.parts[index].counter.held = counter.held
+        }
+    }
+
     /// Status and numbers, which a repetition must repeat; plan, state and instants are constants.
     var numbers: Answer {
         var numbers = self
@@ -101,6 +131,7 @@ extension Answer {
             startedAt: at("2026-01-01"),
             observedAt: at("2026-01-01")
         )
+        numbers.snapshot.parts = snapshot.parts.map(\.numbers)
         return numbers
     }
 
@@ -110,5 +141,19 @@ extension Answer {
         first.isRepeated = false
         first.crossed = nil
         return first
+    }
+}
+
+extension PartUsage {
+    /// What a repetition must repeat; the rest is constant.
+    fileprivate var numbers: PartUsage {
+        var numbers = PartUsage(part, limit: nil)
+        guard let limit else { return numbers }
+        let window = limit.window.map { Plan.Window(messages: $0.messages, seconds: 60) }
+        numbers = PartUsage(part, limit: PlanLimit(limit.kind, "*", allowance: limit.allowance, window: window))
+        (numbers.counter.used, numbers.counter.held) = (counter.used, counter.held)
+        guard window != nil else { return numbers }
+        (numbers.counter.windowUsed, numbers.counter.windowHeld) = (counter.windowUsed, counter.windowHeld)
+        return numbers
     }
 }
