@@ -52,7 +52,7 @@ def unkeyed(history: History) -> tuple[int, int, int]:
 
 
 def messages(ops: Iterable[Op]) -> int:
-    return sum(op.n for op in ops)
+    return sum(op.messages for op in ops)
 
 
 def measured(history: History) -> dict[str, int]:

@@ -29,7 +29,7 @@ from support import settings
 from support.patroni import Node
 from support.proxy import DisturbedProxy
 from support.waiting import wait_until_async
-from workload import FIVE, HOLD, HOT, RESET, RESET_USERS, Workload, user_id
+from workload import FIVE, HOLD, HOT, RESET, RESET_USERS, Workload, record_user, user_id
 
 # The database's clock, ahead by the value in a table. `create or replace` keeps the functions that call it valid.
 TEST_CLOCK = """
@@ -53,8 +53,10 @@ FINAL_SQL = """
 select json_build_object('t', 'row', 'user', user_id, 'period', billing_period, 'count', message_count, 'held', held,
     'limit', "limit", 'generation', generation) from message_usage;
 select json_build_object('t', 'key', 'user', user_id, 'key', key, 'verb', verb, 'status', status, 'messages', messages,
-    'used', used, 'committed', committed_messages, 'period', billing_period, 'generation', generation)
+    'used', used, 'committed', committed_messages, 'period', billing_period, 'generation', generation, 'parts', parts)
 from headroom.message_keys;
+select json_build_object('t', 'part', 'user', user_id, 'period', billing_period, 'part', kind || ' ' || name, 'count', used,
+    'held', held, 'limit', "limit", 'generation', generation) from headroom.usage_parts;
 """
 
 
@@ -299,7 +301,7 @@ async def operate(recorder: Recorder, url: Callable[[], str], stop: asyncio.Even
     chance = random.Random(f"operator/{seed}")
     while not stop.is_set():
         user = user_id(RESET, chance.randrange(RESET_USERS))
-        recorder.user(user, 1000)
+        record_user(recorder, RESET, user)
         if chance.random() < 0.6:
             op = recorder.send(-1, None, "RESET", user)
             statement = f"select public.reset_usage('{user}')"

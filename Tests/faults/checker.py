@@ -6,6 +6,7 @@ import sys
 
 from availability import users_by_node
 from history import NEVER, SECOND, History, Violation, read_file
+from part_check import check_parts
 from user_check import UserCheck
 
 # The allowed delay of an answer after its deadline.
@@ -151,7 +152,9 @@ def check(history: History) -> list[Violation]:
     violations = check_replies(history) + check_deadlines(history) + check_recovery(history)
     violations += check_shutdown(history) + check_deadlocks(history) + check_events(history)
     for user, ops in history.by_user():
-        violations += UserCheck(history=history, user=user, ops=ops).check()
+        account = UserCheck(history=history, user=user, ops=ops)
+        violations += account.check()
+        violations += check_parts(account)
     return violations
 
 

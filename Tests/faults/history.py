@@ -3,9 +3,11 @@
 A history is a list of JSON objects, one a line, times in monotonic nanoseconds:
 
     {"t": "meta", "deadline_ms": 2000, ...}                    first line; what the run was
-    {"t": "user", "user": U, "limit": 5}                       the limit a user starts with
+    {"t": "user", "user": U, "limit": 5, "parts": …}           the limit a user starts with; of an account also those of models and
+                                                               members, {"model fast*": {"limit": 3, "weight": 1}, "member *": …}
     {"t": "send", "at": …, "op": 7, "c": client, "i": instance, "verb": "CONSUME", "user": U, "n": 1, "key": K, "ttl": 2}
-                                                               or the operator's verb "RESET", or "LIMIT" with "new_limit"
+                                                               of an account also with "model" and "member"; or the operator's
+                                                               verb "RESET", or "LIMIT" with "new_limit"
     {"t": "reply", "at": …, "op": 7, "status": "ALLOWED", "fields": {…}}     or status "ERROR" with "code",
                                                                "CLOSED" (connection lost), "SILENT" (client gave up)
     {"t": "extra", "at": …, "i": instance, "line": …}          a reply without a request
@@ -19,7 +21,7 @@ A history is a list of JSON objects, one a line, times in monotonic nanoseconds:
     {"t": "event", "at": …, "id": …, "user": U, "messages": 2}   a billing event that grants messages, sent until it is answered
     {"t": "event_reply", "at": …, "id": …, "i": instance, "status": 200, "outcome": …}   an answer to one of its attempts
     {"t": "stored_event", "id": …, "outcome": …} {"t": "granted", "user": U, "messages": 5}   what is in the database of these
-    {"t": "row", …} {"t": "key", …} {"t": "end", "at": …}      the final state of the database
+    {"t": "row", …} {"t": "part", …} {"t": "key", …} {"t": "end", "at": …}      the final state of the database
 
 An operation without an answer has an unknown outcome: it may take effect at any instant after it was sent, or never. The
 checks are interval arithmetic over that.
@@ -52,11 +54,29 @@ class Op:
     ttl: int
     sent: int
     new_limit: int | None = None
+    model: str | None = None
+    member: str | None = None
+    # How many messages of the allowance each of the n takes.
+    weight: int = 1
     replied: int = NEVER
     answered_at: int | None = None
     status: str = "NONE"
     code: str | None = None
     fields: dict[str, str] = field(default_factory=dict)
+
+    @property
+    def messages(self) -> int:
+        """Of the allowance."""
+        return self.n * self.weight
+
+    @property
+    def released(self) -> int:
+        return (self.number("released") or 0) * self.weight
+
+    @property
+    def request(self) -> tuple[int, str | None, str | None]:
+        """What must be the same to repeat a key."""
+        return self.n, self.model, self.member
 
     @property
     def is_unknown(self) -> bool:
@@ -86,6 +106,7 @@ class Op:
                 self.user[:2] + "…" + self.user[-6:],
                 str(self.n) if self.n or self.verb == "COMMIT" else "",
                 f"key={self.key}" if self.key else "",
+                f"model={self.model} member={self.member[-17:]}" if self.model and self.member else "",
                 f"limit={self.new_limit}" if self.new_limit is not None else "",
             )
             if part
@@ -112,6 +133,7 @@ class Violation:
 class Effect:
     """The certain or possible effect on a count of one operation without a key, or of all attempts with one key."""
 
+    # Messages of the allowance.
     n: int
     first: int
     last: int
@@ -131,6 +153,9 @@ class History:
     meta: dict[str, Any] = field(default_factory=dict)
     ops: dict[int, Op] = field(default_factory=dict)
     limits: dict[str, int] = field(default_factory=dict)
+    # Of accounts: the limits and weights of parts.
+    part_limits: dict[str, dict[str, dict[str, int]]] = field(default_factory=dict)
+    parts: dict[str, list[dict[str, Any]]] = field(default_factory=lambda: defaultdict(list))
     rows: dict[str, list[dict[str, Any]]] = field(default_factory=lambda: defaultdict(list))
     keys: dict[str, dict[str, dict[str, Any]]] = field(default_factory=lambda: defaultdict(dict))
     events: list[dict[str, Any]] = field(default_factory=list)
@@ -140,6 +165,18 @@ class History:
     def is_final(self) -> bool:
         """Whether the database was read at the end."""
         return self.end is not None
+
+    def model_limit(self, op: Op) -> str | None:
+        """The name of the limit that counts the operation's model: the exact one, or else the longest beginning."""
+        limits = [name.removeprefix("model ") for name in self.part_limits.get(op.user, {}) if name.startswith("model ")]
+        if op.model is None or op.model in limits:
+            return op.model
+        return max((name for name in limits if name[-1] == "*" and op.model.startswith(name[:-1])), key=len, default=None)
+
+    def weight(self, op: Op) -> int:
+        """How many of the account's messages, and of the member's, each of the operation's takes."""
+        limit = self.part_limits.get(op.user, {}).get(f"model {self.model_limit(op)}")
+        return limit["weight"] if limit else 1
 
     def by_user(self) -> Iterator[tuple[str, list[Op]]]:
         users: dict[str, list[Op]] = defaultdict(list)
@@ -173,7 +210,10 @@ def read(lines: Iterable[str | dict[str, Any]]) -> History:
                 ttl=entry.get("ttl", 0),
                 sent=entry["at"],
                 new_limit=entry.get("new_limit"),
+                model=entry.get("model"),
+                member=entry.get("member"),
             )
+            history.ops[entry["op"]].weight = history.weight(history.ops[entry["op"]])
         elif kind == "reply":
             op = history.ops[entry["op"]]
             op.status, op.code = entry["status"], entry.get("code")
@@ -185,6 +225,9 @@ def read(lines: Iterable[str | dict[str, Any]]) -> History:
             history.meta.update(entry)
         elif kind == "user":
             history.limits[entry["user"]] = entry["limit"]
+            history.part_limits[entry["user"]] = entry.get("parts", {})
+        elif kind == "part":
+            history.parts[entry["user"]].append(entry)
         elif kind == "row":
             history.rows[entry["user"]].append(entry)
         elif kind == "key":

@@ -89,6 +89,19 @@ PLANTS = [
         caught_by=frozenset({"I2", "I3", "I5", "I6"}),
     ),
     Plant(
+        name="one-of-two-allowances",
+        description="one message in twenty counts for the account and the model, and not for the member",
+        sql=rewritten(
+            "headroom.count_parts",
+            (
+                "set used = part.used + excluded.used",
+                "set used = part.used + case when part.kind = 'member' and random() < 0.05 then 0 else excluded.used end",
+            ),
+        ),
+        fault="none",
+        caught_by=frozenset({"I19"}),
+    ),
+    Plant(
         name="release-across-a-reset",
         description="a release takes its messages off the count that a reset began anew",
         sql=rewritten("public.reset_usage", (" generation = v_generation,", "")),

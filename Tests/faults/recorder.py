@@ -27,10 +27,10 @@ class Recorder:
     def write(self, **entry: Any) -> None:
         self.out.write(json.dumps(entry, separators=(",", ":")) + "\n")
 
-    def user(self, user: str, limit: int) -> None:
+    def user(self, user: str, limit: int, parts: dict[str, dict[str, int]]) -> None:
         if user not in self.known_users:
             self.known_users.add(user)
-            self.write(t="user", user=user, limit=limit)
+            self.write(t="user", user=user, limit=limit, **({"parts": parts} if parts else {}))
 
     def send(self, client: int, instance: int | None, verb: str, user: str, **more: Any) -> int:
         self.next_op += 1

@@ -5,6 +5,7 @@ from __future__ import annotations
 import random
 import sys
 import unittest
+from collections import Counter
 from pathlib import Path
 from typing import Any
 
@@ -14,15 +15,17 @@ from history import read
 
 USER = "00000001-0001-4000-8000-000000000001"
 OTHER = "00000002-0001-4000-8000-000000000002"
+ANN, BEN = "00000001-0001-4001-8000-000000000001", "00000001-0001-4002-8000-000000000001"
+PARTS = {"model deep": {"limit": 2, "weight": 2}, "model fast*": {"limit": 4, "weight": 1}, "member *": {"limit": 5, "weight": 1}}
 MS = 1_000_000
 
 
 class HistoryBuilder:
     """Writes a history by hand, in milliseconds."""
 
-    def __init__(self, limit: int = 5) -> None:
+    def __init__(self, limit: int = 5, parts: dict[str, dict[str, int]] | None = None) -> None:
         self.lines: list[dict[str, Any]] = [
-            {"t": "meta", "deadline_ms": 2000, "instances": []}, {"t": "user", "user": USER, "limit": limit}
+            {"t": "meta", "deadline_ms": 2000, "instances": []}, {"t": "user", "user": USER, "limit": limit, "parts": parts or {}}
         ]
         self.limit = limit
         self.op = 0
@@ -44,7 +47,7 @@ class HistoryBuilder:
 
     def operation(self, at: float, until: float, status: str, used: int | None = None, **more: Any) -> HistoryBuilder:
         """A request and its reply."""
-        sending = {name: more.pop(name) for name in ("verb", "n", "key", "ttl", "i", "new_limit") if name in more}
+        sending = {name: more.pop(name) for name in ("verb", "n", "key", "ttl", "i", "new_limit", "model", "member") if name in more}
         return self.send(at, **sending).reply(self.op, until, status, used, **more)
 
     def allowed(self, *used: int, **more: Any) -> HistoryBuilder:
@@ -70,6 +73,26 @@ class HistoryBuilder:
             generation=generation,
         )  # fmt: skip
 
+    def sent(self, at: float, model: str, member: str, *used: int, status: str = "ALLOWED", **more: Any) -> HistoryBuilder:
+        """A message of an account: what is used then of the account's, of the model's and of the member's allowance."""
+        for kind, limit, count in zip(("model", "member"), (PARTS[counter(model)]["limit"], 5), used[1:]):
+            more |= {f"{kind}_used": count, f"{kind}_limit": limit, f"{kind}_remaining": max(limit - count, 0)}
+        return self.operation(at, at + 5, status, used[0], **{"model": model, "member": member} | more)
+
+    def parts(self, generation: int = 1, **counts: int) -> HistoryBuilder:
+        names = {"deep": "model deep", "fast": "model fast*", "ann": f"member {ANN}", "ben": f"member {BEN}"}
+        for name, count in counts.items():
+            self.event(t="part", user=USER, period="2026-11", part=names[name], count=count, held=0, limit=9, generation=generation)
+        return self
+
+    def key_of(self, name: str, model: str, member: str, *used: int, **more: Any) -> HistoryBuilder:
+        self.key(name, used[0], n=PARTS[counter(model)]["weight"], **more)
+        parts = {"model": (model, counter(model).removeprefix("model ")), "member": (member, member)}
+        counts = {kind: {"name": names[0], "counter": names[1], "generation": 1, "first": {"used": count}}
+                  for (kind, names), count in zip(parts.items(), used[1:])}  # fmt: skip
+        self.lines[-1]["parts"] = {"weight": self.lines[-1]["messages"], **counts}
+        return self
+
     def event(self, **entry: Any) -> HistoryBuilder:
         self.lines.append(entry)
         return self
@@ -83,6 +106,19 @@ class HistoryBuilder:
 
 def history(limit: int = 5) -> HistoryBuilder:
     return HistoryBuilder(limit)
+
+
+def counter(model: str) -> str:
+    return "model deep" if model == "deep" else "model fast*"
+
+
+def account() -> HistoryBuilder:
+    return HistoryBuilder(10, PARTS)
+
+
+def two_models(**more: Any) -> HistoryBuilder:
+    """Two messages of one member and one of another."""
+    return account().sent(10, "deep", ANN, 2, 1, 2).sent(20, "fast-1", ANN, 3, 1, 3, **more).sent(30, "fast-2", BEN, 4, 2, 1)
 
 
 def late(status: str, **more: Any) -> HistoryBuilder:
@@ -152,6 +188,23 @@ SOUND = {
         .operation(70, 75, "BLOCKED", 3, limit=2, remaining=0).operation(80, 90, "OK", verb="RESET")
         .operation(100, 105, "ALLOWED", 1, limit=2, key="k4").row(1, generation=2)
         .key("k1", 1).key("k2", 2).key("k3", 3).key("k4", 1, generation=2).end(),
+    "an account's messages count in all allowances": two_models().row(4).parts(deep=1, fast=2, ann=3, ben=1).end(),
+    "a model's refusal, with room for others":
+        account().sent(10, "deep", ANN, 2, 1, 2).sent(20, "deep", BEN, 4, 2, 2)
+        .sent(30, "deep", BEN, 4, 2, 2, status="BLOCKED", reason="model_limit_reached").sent(40, "fast-1", BEN, 5, 1, 3)
+        .row(5).parts(deep=2, fast=1, ann=2, ben=3).end(),
+    "a member's refusal by the weight of a model":
+        account().sent(10, "fast-1", ANN, 4, 4, 4, n=4)
+        .sent(20, "deep", ANN, 4, 0, 4, status="BLOCKED", reason="member_exceeds_remaining").row(4).parts(fast=4, ann=4).end(),
+    "an account's message of unknown outcome counts in all": account().operation(10, 20, "CLOSED", model="deep", member=ANN)
+        .sent(30, "fast-1", ANN, 3, 1, 3).row(3).parts(deep=1, fast=1, ann=3).end(),
+    "or in none": account().operation(10, 20, "CLOSED", model="deep", member=ANN)
+        .sent(30, "fast-1", ANN, 1, 1, 1).row(1).parts(fast=1, ann=1).end(),
+    "an account's key, repeated, in a conflict and released":
+        account().sent(10, "deep", ANN, 2, 1, 2, key="a").sent(20, "deep", ANN, 2, 1, 2, key="a", replayed=1)
+        .operation(30, 35, "ERROR", key="a", code="CONFLICT", model="fast-1", member=ANN)
+        .operation(40, 45, "OK", 0, verb="RELEASE", n=0, key="a", model="deep", member=ANN, released=1)
+        .row(0).parts(deep=0, ann=0).key_of("a", "deep", ANN, 2, 1, 2, status="r").end(),
     "a late answer within the slack of a busy machine": history().event(t="meta", slack_ms=1000).operation(10, 3100, "ALLOWED", 1),
     "what was not committed is given back": committed().release("a", 30, 0, released=1),
     "a worker that was away without our user": away("worker 2"),
@@ -192,6 +245,21 @@ PLANTED = {
     # It still counts as used, and refuses messages that fit.
     "hold forgotten": ({"I6"}, history(1).reserve().operation(5000, 5005, "BLOCKED", 0, held=1)),
     "period goes back": ({"I10"}, history().allowed(1, period="2026-12").operation(20, 25, "ALLOWED", 1, period="2026-11")),
+    "counted for the account and the model, not for the member":
+        ({"I5", "I19"}, two_models().row(4).parts(deep=1, fast=2, ann=2, ben=1).end()),
+    "of unknown outcome, counted in one of two": ({"I19"},
+        account().operation(10, 20, "CLOSED", model="deep", member=ANN).row(2).parts(deep=0, ann=2).end()),
+    "more than the model's limit": ({"I1"}, account().sent(10, "fast-1", ANN, 5, 5, 5, n=5)),
+    "a model's weight that is not counted": ({"I2", "I3"}, account().sent(10, "deep", ANN, 1, 1, 1).sent(20, "deep", ANN, 5, 2, 4)),
+    "a member's refusal with room": ({"I6"},
+        account().sent(10, "deep", ANN, 0, 0, 0, status="BLOCKED", reason="member_limit_reached")),
+    "a member sees less than was counted": ({"I7"},
+        account().sent(10, "deep", ANN, 2, 1, 2).sent(20, "fast-1", ANN, 2, 0, 1, status="OK", verb="CHECK")),
+    "a member's messages on another one": ({"I2", "I5"}, account().sent(10, "deep", ANN, 2, 1, 2).row(2).parts(deep=1, ben=2).end()),
+    "no conflict with another model": ({"I3", "I4"},
+        account().sent(10, "fast-1", ANN, 1, 1, 1, key="a").sent(20, "fast-2", ANN, 1, 1, 1, key="a", replayed=1)),
+    "a key without its parts": ({"I2", "I5"},
+        account().sent(10, "fast-1", ANN, 1, 1, 1, key="a").row(1).parts(fast=1, ann=1).key("a", 1).end()),
     "silence": ({"I12"}, history().operation(10, 8010, "SILENT")),
     "not back in time":
         ({"I12"}, history().event(t="meta", instances=[0]).event(t="healed", at=10 * MS)
@@ -225,58 +293,102 @@ class Histories(unittest.TestCase):
                 self.assertEqual(planted.violated(), violated)
 
 
+class Simulation:
+    """A correct service for one user, or for an account with limits of models and members."""
+
+    def __init__(self, history: HistoryBuilder, is_account: bool) -> None:
+        self.history, self.is_account = history, is_account
+        self.counts: Counter[str] = Counter()
+        self.keys: dict[str, tuple[dict[str, Any], dict[str, Any]]] = {}
+
+    def limits(self, request: dict[str, Any]) -> dict[str, tuple[int, int]]:
+        """What the request takes of each count, and the limit."""
+        n = request["n"]
+        if not self.is_account:
+            return {"": (n, self.history.limit)}
+        model = counter(request["model"])
+        taken = n * PARTS[model]["weight"]
+        member = f"member {request['member']}"
+        return {"": (taken, self.history.limit), model: (n, PARTS[model]["limit"]), member: (taken, PARTS["member *"]["limit"])}
+
+    def answer(self, request: dict[str, Any]) -> tuple[str, dict[str, Any]]:
+        key = request["key"]
+        if key in self.keys:
+            return "ALLOWED", {**self.keys[key][1], "replayed": 1}
+        limits = self.limits(request)
+        refusing = [part for part, (taken, limit) in limits.items() if self.counts[part] + taken > limit]
+        if refusing:
+            used_up = [part for part in refusing if self.counts[part] >= limits[part][1]]
+            kind = (used_up or refusing)[0].partition(" ")[0]
+            reason = (kind and kind + "_") + ("limit_reached" if used_up else "exceeds_remaining")
+            return "BLOCKED", {**self.shown(limits), "reason": reason}
+        for part, (taken, _) in limits.items():
+            self.counts[part] += taken
+        if key is not None:
+            self.keys[key] = (request, self.shown(limits))
+        return "ALLOWED", self.shown(limits)
+
+    def shown(self, limits: dict[str, tuple[int, int]]) -> dict[str, Any]:
+        fields: dict[str, Any] = {"used": self.counts[""]}
+        for part, (_, limit) in limits.items():
+            if part:
+                kind, used = part.partition(" ")[0], self.counts[part]
+                fields |= {f"{kind}_used": used, f"{kind}_limit": limit, f"{kind}_remaining": limit - used}
+        return fields
+
+    def end(self) -> None:
+        self.history.row(self.counts[""])
+        for part, count in self.counts.items():
+            if part:
+                self.history.event(t="part", user=USER, period="2026-11", part=part, count=count, held=0, limit=0, generation=1)
+        for name, (request, shown) in self.keys.items():
+            if self.is_account:
+                used = (shown["used"], shown["model_used"], shown["member_used"])
+                self.history.key_of(name, request["model"], request["member"], *used)
+                self.history.lines[-1]["messages"] *= request["n"]
+            else:
+                self.history.key(name, shown["used"], n=request["n"])
+        self.history.end()
+
+
 def simulate(seed: int) -> set[str]:
     """A correct service on a network that loses replies. Effects happen within their calls or, if the reply was lost, at any time
     later."""
     chance = random.Random(seed)
-    history = HistoryBuilder(limit=chance.randrange(3, 30))
-    used, now = 0, 0
-    keys: dict[str, tuple[int, int]] = {}
-    pending: list[tuple[int, int, str | None, int, bool]] = []
-    late: list[tuple[int, str | None]] = []
-
-    def count(n: int, key: str | None) -> tuple[str, int, bool]:
-        nonlocal used
-        if key is not None and key in keys:
-            return "ALLOWED", keys[key][1], True
-        if used + n > history.limit:
-            return "BLOCKED", used, False
-        used += n
-        if key is not None:
-            keys[key] = (n, used)
-        return "ALLOWED", used, False
-
-    unanswered: list[tuple[int, str]] = []
+    is_account = seed % 2 == 0
+    history = HistoryBuilder(chance.randrange(3, 30), PARTS if is_account else {})
+    service, now = Simulation(history, is_account), 0
+    pending: list[tuple[int, dict[str, Any], bool]] = []
+    late: list[dict[str, Any]] = []
+    unanswered: list[dict[str, Any]] = []
     for step in range(chance.randrange(5, 60)):
         now += chance.randrange(1, 5)
-        key = f"k{step}" if chance.random() < 0.6 else None
-        n = chance.choice((1, 1, 2))
+        request: dict[str, Any] = {"n": chance.choice((1, 1, 2)), "key": f"k{step}" if chance.random() < 0.6 else None}
+        if is_account:
+            request |= {"model": chance.choice(("deep", "fast-1", "fast-2")), "member": chance.choice((ANN, BEN))}
         if unanswered and chance.random() < 0.5:
-            n, key = unanswered.pop()
-        pending.append((history.send(now, n=n, key=key).op, n, key, now, chance.random() < 0.2))
+            request = unanswered.pop()
+        pending.append((history.send(now, **request).op, request, chance.random() < 0.2))
         while pending and chance.random() < 0.7:
-            op, n, key, _, is_lost = pending.pop(chance.randrange(len(pending)))
+            op, request, is_lost = pending.pop(chance.randrange(len(pending)))
             now += 1
             if is_lost:
                 history.reply(op, now, "CLOSED")
-                late.append((n, key))
-                if key:
-                    unanswered.append((n, key))
+                late.append(request)
+                if request["key"]:
+                    unanswered.append(request)
             else:
-                status, shown, is_replay = count(n, key)
-                history.reply(op, now + 1, status, shown, **({"replayed": 1} if is_replay else {}))
+                status, shown = service.answer(request)
+                history.reply(op, now + 1, status, **shown)
                 now += 1
         if late and chance.random() < 0.5:
-            count(*late.pop(chance.randrange(len(late))))
-    for op, n, key, _, _ in pending:
+            service.answer(late.pop(chance.randrange(len(late))))
+    for op, request, _ in pending:
         now += 1
-        status, shown, is_replay = count(n, key)
-        history.reply(op, now + 1, status, shown, **({"replayed": 1} if is_replay else {}))
+        status, shown = service.answer(request)
+        history.reply(op, now + 1, status, **shown)
         now += 1
-    history.row(used)
-    for name, (n, shown) in keys.items():
-        history.key(name, shown, n=n)
-    history.end()
+    service.end()
     return history.violated()
 
 

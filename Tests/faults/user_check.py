@@ -27,8 +27,24 @@ class Sums:
         return self.totals[bisect.bisect_right(self.times, time)]
 
 
+def refusing(op: Op) -> str:
+    """The allowance that refused a request."""
+    kind = op.fields.get("reason", "").partition("_")[0]
+    return kind if kind in ("model", "member") else "period"
+
+
+def named(key: dict[str, Any]) -> tuple[str | None, str | None]:
+    """The model and the member of a stored key."""
+    parts = key.get("parts") or {}
+    return parts.get("model", {}).get("name"), parts.get("member", {}).get("name")
+
+
 class UserCheck:
     """Checks one user, whose requests affect no other user's count."""
+
+    # Of which allowance a refusal must speak to be about this count, and how violations call it.
+    kind = "period"
+    name = ""
 
     def __init__(self, history: History, user: str, ops: list[Op]) -> None:
         self.history = history
@@ -38,6 +54,10 @@ class UserCheck:
         self.limit_changes = [op for op in ops if op.verb == "LIMIT" and op.code is None]
         self.start_limit = history.limits.get(user)
         self.keys = history.keys.get(user, {})
+        self.rows = history.rows.get(user, [])
+        self.prepare()
+
+    def prepare(self) -> None:
         self.violations: list[Violation] = []
         self.attempts: dict[tuple[str, str], list[Op]] = defaultdict(list)
         for op in self.ops:
@@ -51,7 +71,7 @@ class UserCheck:
         self.released = [op for op in self.releases if op.key in counted_keys and (op.is_unknown or op.status == "OK")]
 
     def fail(self, invariant: str, text: str, *evidence: Op) -> None:
-        self.violations.append(Violation(invariant, f"user {self.user}: {text}", evidence=list(evidence)))
+        self.violations.append(Violation(invariant, f"user {self.user}{self.name}: {text}", evidence=list(evidence)))
 
     # Effects, with the earliest and latest possible instants ------------------------------------------------------
 
@@ -65,11 +85,11 @@ class UserCheck:
         for (key_verb, key), attempts in self.attempts.items():
             if key_verb != verb:
                 continue
-            # Attempts with another n are conflicts by design, unless they were granted, which check_keys finds.
-            by_n: dict[int, list[Op]] = defaultdict(list)
+            # Attempts with another n or other parts are conflicts by design, unless they were granted, which check_keys finds.
+            by_request: dict[tuple[object, ...], list[Op]] = defaultdict(list)
             for op in attempts:
-                by_n[op.n].append(op)
-            for same in by_n.values():
+                by_request[op.request].append(op)
+            for same in by_request.values():
                 effect = self.effect(same, granted)
                 if effect:
                     effect.key = key
@@ -81,7 +101,7 @@ class UserCheck:
         unknowns = [op for op in attempts if op.is_unknown]
         if not grants and not unknowns:
             return None
-        n = attempts[0].n
+        n = attempts[0].messages
         if not grants:
             stored = self.stored(attempts[0])
             if stored == "no":
@@ -109,14 +129,14 @@ class UserCheck:
         if not self.history.is_final or op.key is None:
             return "perhaps"
         key = self.keys.get(op.key)
-        if key is None or (op.verb != "COMMIT" and key["messages"] != op.n):
+        if key is None or (op.verb != "COMMIT" and key["messages"] != op.messages) or named(key) != (op.model, op.member):
             return "no"
         if op.verb == "RESERVE" and key["verb"] == "r":
             return "yes"
         if op.verb == "CONSUME" and key["verb"] == "c":
             return "yes"
         if op.verb == "COMMIT" and key["verb"] == "r":
-            return "yes" if key["committed"] == op.n else "no"
+            return "yes" if key["committed"] == op.messages else "no"
         return "no"
 
     # Bounds of the count during an operation ---------------------------------------------------------------------------
@@ -139,7 +159,7 @@ class UserCheck:
 
     def released_at_most(self, op: Op) -> int:
         if op.status == "OK":
-            return op.number("released") or 0
+            return op.released
         return max((e.n for e in self.counts if e.key == op.key), default=0)
 
     def lower_bound(self, period: str | None, sent: int, replied: int) -> int:
@@ -199,18 +219,21 @@ class UserCheck:
     # Invariants -----------------------------------------------------------------------------------------------------------
 
     def check(self) -> list[Violation]:
+        self.check_count()
+        self.check_holds()
+        self.check_periods()
+        return self.violations
+
+    def check_count(self) -> None:
         self.prepare_bounds()
         self.check_grants()
         self.check_refusals()
         self.check_reads()
         self.check_order()
         self.check_keys()
-        self.check_holds()
-        self.check_periods()
         if self.history.is_final:
             self.check_stored_keys()
             self.check_rows()
-        return self.violations
 
     def check_grants(self) -> None:
         """I1, by the fields of each grant."""
@@ -232,17 +255,17 @@ class UserCheck:
     def check_refusals(self) -> None:
         """I6: a refused request did not fit."""
         for op in self.ops:
-            if op.status != "BLOCKED" or "limit" not in op.fields:
+            if op.status != "BLOCKED" or "limit" not in op.fields or refusing(op) != self.kind:
                 continue
             used, limit = op.number("used") or 0, op.number("limit") or 0
-            if used + op.held + op.n <= limit:
-                self.fail("I6", f"blocked though used {used} + held {op.held} + {op.n} is within {limit}", op)
+            if used + op.held + op.messages <= limit:
+                self.fail("I6", f"blocked though used {used} + held {op.held} + {op.messages} is within {limit}", op)
                 continue
             limits = self.limits_during(op)
             if limits is None:
                 continue
             most = self.upper_bound(op.fields.get("period"), op.sent, op.replied) + self.held_at_most(op)
-            if most + op.n <= min(limits):
+            if most + op.messages <= min(limits):
                 self.fail("I6", f"blocked, but at most {most} can have been used of {min(limits)}", op)
 
     def check_reads(self) -> None:
@@ -313,15 +336,15 @@ class UserCheck:
                 same = ("used", "held", "limit", "remaining", "period")
                 if [op.fields.get(name) for name in same] != [grants[0].fields.get(name) for name in same]:
                     self.fail("I4", f"key {key} was answered differently", grants[0], op)
-                if op.n != grants[0].n:
-                    self.fail("I4", f"key {key} was granted for {grants[0].n} and for {op.n}", grants[0], op)
+                if op.request != grants[0].request:
+                    self.fail("I4", f"key {key} was granted for {grants[0].request} and for {op.request}", grants[0], op)
             if grants:
                 known = min(op.replied for op in grants)
                 for op in attempts:
                     if op.status == "BLOCKED" and op.sent > known:
                         self.fail("I4", f"key {key} was refused after it was granted", grants[0], op)
-                    if op.n != grants[0].n and op.sent > known and op.status in ("ALLOWED", "HELD", "BLOCKED"):
-                        self.fail("I4", f"key {key} was no conflict with another n", grants[0], op)
+                    if op.request != grants[0].request and op.sent > known and op.status in ("ALLOWED", "HELD", "BLOCKED"):
+                        self.fail("I4", f"key {key} was no conflict with another request", grants[0], op)
             released = [op for op in self.attempts.get(("RELEASE", key), []) if op.status == "OK"]
             for op in grants if verb != "COMMIT" else []:
                 for release in released:
@@ -343,10 +366,10 @@ class UserCheck:
             commits = self.attempts.get(("COMMIT", key), [])
             releases = self.attempts.get(("RELEASE", key), [])
             ttl = max(op.ttl for op in hold.attempts) * SECOND
-            released_messages = sum(op.number("released") or 0 for op in releases if op.status == "OK")
+            released_messages = sum(op.released for op in releases if op.status == "OK")
             if hold.n < released_messages:
                 self.fail("I8", f"key {key} held {hold.n} and gave back {released_messages}", *releases)
-            committed = next((op.n for op in commits if op.is_grant), hold.n)
+            committed = next((op.messages for op in commits if op.is_grant), hold.n)
             if committed < released_messages:
                 self.fail("I8", f"key {key} counted {committed} and gave back {released_messages}", *commits, *releases)
             if not any(op.status == "ALLOWED" or op.is_unknown for op in commits):
@@ -393,7 +416,7 @@ class UserCheck:
             grant = effect.grant
             if key is None:
                 self.fail("I5", f"key {effect.key} was granted and is not in the database", grant)
-            elif grant.verb == "COMMIT" and key["committed"] != grant.n:
+            elif grant.verb == "COMMIT" and key["committed"] != grant.messages:
                 self.fail("I5", f"key {effect.key} was committed, and is stored with {key['committed']} messages", grant)
             elif grant.verb != "COMMIT" and effect.used is not None and key["used"] != effect.used:
                 self.fail("I4", f"key {effect.key} is stored with used {key['used']}", grant)
@@ -408,13 +431,13 @@ class UserCheck:
     def check_rows(self) -> None:
         """I2, I5, I8, I9: the counts at the end."""
         end = self.history.end or 0
-        stored = {row["period"]: row for row in self.history.rows.get(self.user, [])}
+        stored = {row["period"]: row for row in self.rows}
         for period in {e.period for e in self.counts if e.is_certain} | set(stored):
             row = stored.get(period) if period is not None else None
             count = row["count"] if row else 0
             lower, upper = self.lower_bound(period, end, end), self.upper_bound(period, end, end)
             if period in self.certain_by_first and not self.resets:
-                upper -= sum(op.number("released") or 0 for op in self.released if op.status == "OK")
+                upper -= sum(op.released for op in self.released if op.status == "OK")
             recent = [e.grant for e in self.counts if e.is_certain and e.period == period][-3:]
             if count < lower:
                 self.fail("I5", f"period {period} has {count}, but {lower} were answered as counted", *recent)

@@ -23,6 +23,12 @@ HOLD_SETS, HOLD_SET = 100, 60
 RESET_USERS = 6
 LIMITS = {HOT: 1000, FIVE: 5, HOLD: 50, RESET: 1000}
 PLANS = {HOT: "hot", FIVE: "five", HOLD: "hold", RESET: "reset"}
+# Every second user is an account, whose messages all name a model and one of a few members. A message with the model deep takes two
+# of the account's and of the member's. The models whose names begin with fast have one count.
+MODELS = ("deep", "deep", "fast-1", "fast-2", "fast-2")
+MEMBERS = 5
+WEIGHTS = {"model deep": 2, "model fast*": 1, "member *": 1}
+PART_LIMITS = {HOT: (260, 450, 205), FIVE: (1, 3, 4), HOLD: (10, 25, 14), RESET: (260, 450, 205)}
 COUNTS = {HOT: HOT_SETS * 8, FIVE: FIVE_USERS, HOLD: HOLD_SETS * HOLD_SET, RESET: RESET_USERS}
 # The client gives up after this time, seconds after the service's deadline.
 TIMEOUT_SECONDS = 8.0
@@ -34,12 +40,31 @@ def user_id(kind: int, index: int) -> str:
     return numbered_user(index, kind, (index * 2654435761) & 0xFFFFFFFF)
 
 
+def member_id(account: str, index: int) -> str:
+    return account.replace("-4000-", f"-4{index:03}-")
+
+
+def record_user(recorder: Recorder, kind: int, user: str) -> None:
+    """Writes the user's limits to the history before the first request."""
+    parts = {part: {"limit": limit, "weight": WEIGHTS[part]} for part, limit in zip(WEIGHTS, PART_LIMITS[kind])}
+    recorder.user(user, LIMITS[kind], parts if is_account(user) else {})
+
+
+def is_account(user: str) -> bool:
+    return int(user[-1]) % 2 == 0
+
+
 def setup_sql() -> str:
     """Plans and users. The ids are computed as in user_id."""
     parts = ["begin;"]
     for kind, plan in PLANS.items():
+        limits = [
+            "('{}', '{}', '{}', {}, {})".format(plan, *part.split(), limit, WEIGHTS[part])
+            for part, limit in zip(WEIGHTS, PART_LIMITS[kind])
+        ]
         parts.append(
             f"insert into headroom.plans (plan, label, cycle, allowance) values ('{plan}', '{plan}', 'monthly', {LIMITS[kind]});"
+            f"insert into headroom.plan_limits (plan, kind, name, allowance, weight) values {', '.join(limits)};"
             f"create temporary table u{kind} as select (lpad(to_hex((i * 2654435761) & 4294967295), 8, '0')"
             f" || '-000{kind}-4000-8000-' || lpad(i::text, 12, '0'))::uuid as id"
             f" from generate_series(0::bigint, {COUNTS[kind] - 1}) as i;"
@@ -53,6 +78,7 @@ def setup_sql() -> str:
 
 # The fields of replies that the history records.
 RECORDED_FIELDS = {"user", "used", "held", "limit", "remaining", "period", "reason", "released", "replayed", "degraded"}
+RECORDED_FIELDS |= {f"{part}_{number}" for part in ("model", "member") for number in ("used", "limit", "remaining")}
 
 
 def parse(line: bytes) -> tuple[str, str | None, dict[str, str]]:
@@ -80,6 +106,8 @@ class Intent:
     n: int = 0
     key: str | None = None
     ttl: int = 0
+    # The model and the member of the messages. COMMIT and RELEASE do not send them, because the key has them.
+    parts: dict[str, str] = field(default_factory=dict)
     # Whether a COMMIT counts all that is held, so that n need not be sent.
     is_whole: bool = False
     on_outcome: Callable[[str], None] | None = None
@@ -94,6 +122,8 @@ class Intent:
             parts.append(f"key={self.key}")
         if self.ttl:
             parts.append(f"ttl={self.ttl}")
+        if self.verb not in ("COMMIT", "RELEASE"):
+            parts += [f"{kind}={name}" for kind, name in self.parts.items()]
         return " ".join(parts).encode() + b"\n"
 
 
@@ -164,7 +194,8 @@ class Client:
             intents.append(self.with_recorded_user(first))
             for _ in range(self.random.randrange(2, 5)):
                 key = self.new_key() if self.random.random() < 0.5 else None
-                intents.append(Intent("CONSUME", first.user, n=self.random.choice((1, 1, 2, 3, 4)), key=key))
+                more = Intent("CONSUME", first.user, n=self.random.choice((1, 1, 2, 3, 4)), key=key)
+                intents.append(self.with_recorded_user(more))
             return intents
         while len(intents) < self.random.choice((1, 1, 2, 4, 8)):
             intents.append(self.make_intent())
@@ -181,8 +212,11 @@ class Client:
         return self.with_recorded_user(intent)
 
     def with_recorded_user(self, intent: Intent) -> Intent:
-        """Writes the user's limit to the history before the first request."""
-        self.workload.recorder.user(intent.user, LIMITS[self.kind])
+        """Of an account, with a model and a member."""
+        record_user(self.workload.recorder, self.kind, intent.user)
+        if is_account(intent.user):
+            member = member_id(intent.user, self.random.randrange(MEMBERS))
+            intent.parts = {"model": self.random.choice(MODELS), "member": member}
         return intent
 
     def make_hot(self) -> Intent:
@@ -203,8 +237,11 @@ class Client:
                 self.workload.hot_blocked(hot_set)
             elif status == "ALLOWED" and intent.key and self.random.random() < 0.03:
                 # The same key for another request must be a conflict.
-                conflict = Intent("CONSUME", intent.user, n=intent.n + 1, key=intent.key, is_retry=True)
-                self.waiting.append(conflict)
+                if intent.parts and self.random.random() < 0.5:
+                    other = {"model": next(model for model in MODELS if model != intent.parts["model"])}
+                    self.waiting.append(replace(intent, parts=intent.parts | other, is_retry=True, on_outcome=None))
+                else:
+                    self.waiting.append(replace(intent, n=intent.n + 1, is_retry=True, on_outcome=None))
 
         return act
 
@@ -232,7 +269,7 @@ class Client:
             if roll < 0.34:
                 n = self.random.choice((intent.n, self.random.randint(0, intent.n)))
                 is_whole = n == intent.n and self.random.random() < 0.5
-                commit = Intent("COMMIT", intent.user, n=n, key=intent.key, is_retry=True, is_whole=is_whole)
+                commit = Intent("COMMIT", intent.user, n=n, key=intent.key, parts=intent.parts, is_retry=True, is_whole=is_whole)
                 if self.random.random() < 0.2:
                     commit.on_outcome = lambda _: self.follow("RELEASE", intent)
                 self.waiting.append(commit)
@@ -252,7 +289,8 @@ class Client:
     def follow(self, verb: str, intent: Intent, not_before: float = 0.0) -> None:
         """Sends RELEASE of a key, or COMMIT of all that it holds."""
         n = intent.n if verb == "COMMIT" else 0
-        self.waiting.append(Intent(verb, intent.user, n=n, key=intent.key, is_retry=True, is_whole=True, not_before=not_before))
+        followed = Intent(verb, intent.user, n=n, key=intent.key, parts=intent.parts, is_retry=True, is_whole=True, not_before=not_before)
+        self.waiting.append(followed)
 
     def make_reset(self) -> Intent:
         user = user_id(RESET, self.random.randrange(RESET_USERS))
@@ -277,7 +315,9 @@ class Client:
         recorder = self.workload.recorder
         sent: list[tuple[int, Intent]] = []
         for intent in burst:
-            op = recorder.send(self.id, instance, intent.verb, intent.user, n=intent.n, key=intent.key, ttl=intent.ttl)
+            op = recorder.send(
+                self.id, instance, intent.verb, intent.user, n=intent.n, key=intent.key, ttl=intent.ttl, **intent.parts
+            )
             sent.append((op, intent))
         self.unresolved += len(sent)
         link.writer.write(b"".join(intent.line() for intent in burst))
