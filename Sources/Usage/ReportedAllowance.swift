@@ -16,13 +16,32 @@ public struct ReportedAllowance: Sendable, Equatable {
     public var weight: Int
     public var fallback: String?
 
-    public init(kind: PlanLimit.Kind, name: String, used: Int, held: Int, tier: Tier, weight: Int = 1) {
+    public init(
+        kind: PlanLimit.Kind,
+        name: String,
+        label: String? = nil,
+        used: Int,
+        held: Int,
+        limit: Int? = nil,
+        tier: Tier,
+        windowLimit: Int? = nil,
+        windowUsed: Int? = nil,
+        windowResetsAt: Instant? = nil,
+        weight: Int = 1,
+        fallback: String? = nil
+    ) {
         self.kind = kind
         self.name = name
+        self.label = label
         self.used = used
         self.held = held
+        self.limit = limit
         self.tier = tier
+        self.windowLimit = windowLimit
+        self.windowUsed = windowUsed
+        self.windowResetsAt = windowResetsAt
         self.weight = weight
+        self.fallback = fallback
     }
 
     /// Messages of the period that may still be sent; nil is unlimited.

@@ -354,16 +354,16 @@ extension ReportedAllowance {
         self.init(
             kind: PlanLimit.Kind(rawValue: try row.text("kind")) ?? .model,
             name: try row.text("name"),
+            label: try row.textOrNil("label"),
             used: try row.count("used", of: source("used")),
             held: try row.count("held", of: source("held")),
+            limit: try row.countOrNil("limit", of: source("limit")),
             tier: try row.tier("tier"),
-            weight: try row.int32("weight")
+            windowLimit: try row.countOrNil("window_limit", of: source("window_limit")),
+            windowUsed: try row.countOrNil("window_used", of: source("window_used")),
+            windowResetsAt: try row.instantOrNil("window_resets_at", of: PartCounter.table),
+            weight: try row.int32("weight"),
+            fallback: try row.textOrNil("fallback")
         )
-        label = try row.textOrNil("label")
-        limit = try row.countOrNil("limit", of: source("limit"))
-        windowLimit = try row.countOrNil("window_limit", of: source("window_limit"))
-        windowUsed = try row.countOrNil("window_used", of: source("window_used"))
-        windowResetsAt = try row.instantOrNil("window_resets_at", of: PartCounter.table)
-        fallback = try row.textOrNil("fallback")
     }
 }
