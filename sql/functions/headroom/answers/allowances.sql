@@ -2,10 +2,10 @@
 -- period and for a window. A message must fit into each of them, and counts in each. A null limit is unlimited, or no
 -- window. All decisions are made from this list.
 --
--- p_parts: headroom.requested_parts, or null. p_plan: that of the snapshot. It is null for a caller that does not ask
--- when messages come back.
+-- p_parts: headroom.requested_parts, or null. p_cycle, p_allowance: of the snapshot's plan. They are null for a caller
+-- that does not ask when messages come back.
 create or replace function headroom.allowances(
-    p_snapshot headroom.usage_snapshot, p_parts headroom.part_usage[], p_plan headroom.plans default null
+    p_snapshot headroom.usage_snapshot, p_parts headroom.part_usage[], p_cycle text, p_allowance integer
 ) returns headroom.allowance[]
     language plpgsql immutable parallel safe set search_path = pg_catalog, pg_temp
 as $$
@@ -13,14 +13,14 @@ declare
     v_weight constant integer := case when p_parts is null then 1 else headroom.weight_of(p_parts) end;
     v_reset constant timestamptz := p_snapshot.resets_at;
     v_available_at constant timestamptz := case
-        when p_plan.cycle <> 'trial' and (p_snapshot.expires_at <= v_reset) is not true
+        when p_cycle <> 'trial' and (p_snapshot.expires_at <= v_reset) is not true
             and v_reset > p_snapshot.observed_at
             then v_reset
     end;
     v_allowances headroom.allowance[] := array[
         row(
             'period', p_snapshot."limit", p_snapshot.used, p_snapshot.used::bigint + p_snapshot.held, v_weight,
-            p_plan.allowance, v_reset, v_available_at
+            p_allowance, v_reset, v_available_at
         )::headroom.allowance,
         row(
             'window', p_snapshot.window_limit, p_snapshot.window_used,

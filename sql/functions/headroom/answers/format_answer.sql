@@ -38,7 +38,7 @@ begin
         return null;
     end if;
     v_is_trial := v_plan.cycle = 'trial';
-    v_allowances := headroom.allowances(p_snapshot, p_parts, v_plan);
+    v_allowances := headroom.allowances(p_snapshot, p_parts, v_plan.cycle, v_plan.allowance);
     for v_ordinal in reverse cardinality(v_allowances) .. 1 loop
         v_one := v_allowances[v_ordinal];
         continue when v_one."limit" is null;

@@ -7,7 +7,7 @@ as $$
 declare
     v_allowance headroom.allowance;
 begin
-    foreach v_allowance in array headroom.allowances(p_snapshot, p_parts) loop
+    foreach v_allowance in array headroom.allowances(p_snapshot, p_parts, null, null) loop
         if v_allowance.taken + p_messages::bigint * v_allowance.weight > v_allowance."limit" then
             return false;
         end if;
