@@ -7,9 +7,9 @@
 -- p_part_window_seconds: the limit, null if there is none. p_enforced: whether each user's plan is enforced; null if
 -- the user was not counted.
 --
--- Raises HR014 if a part of a user does not fit, or has no row yet, no open window, or a hold that has ended. Its detail
--- is p_plans, which is empty for these users. It opens no window: one may be open in the row of another period, from
--- which the slow path moves it.
+-- Raises HR014 if a part of a user does not fit, or has no row yet, no open window, or a hold that has ended. Its
+-- detail is p_plans, which is empty for these users. It opens no window: one may be open in the row of another period,
+-- from which the slow path moves it.
 create or replace function headroom.count_parts(
     p_bucket smallint, p_users uuid[], p_periods text[], p_period_ordinals integer[], p_part_users integer[],
     p_part_kinds text[], p_part_names text[], p_part_messages bigint[], p_part_limits integer[],
