@@ -58,6 +58,12 @@ struct ForgetTests {
                 ) values ('\(user(9))', '\(person == ada)', now(), 1, 1, 1, 0, 'trial', 'c', 'c', '{
                     "weight": 1, "member": {"name": "\(person)", "counter": "\(person)"}
                 }');
+                insert into headroom.usage_transfers (source, event_id, giver, receiver, made_at, raised, raised_window)
+                values ('x', '\(person == ada)', '\(user(8))', '\(user(9))', now(), '{
+                    "trial": {"messages": 1, "generation": 1, "parts": [
+                        {"kind": "member", "name": "\(person)", "messages": 1, "generation": 1}
+                    ]}
+                }', '{"parts": [{"kind": "member", "name": "\(person)", "messages": 1}]}');
                 """
             )
         }

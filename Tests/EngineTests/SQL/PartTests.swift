@@ -157,9 +157,10 @@ struct SQLPartTests {
         let trail = try await psql.rows("select detail from audit_trail where action = 'reset'")
         #expect(
             Set(trail) == [
-                "count 2 → 0, model large*, period 2026-11, window_count 2 → 0",
-                "model large*, period 2026-11, window_count 2 → 0", "count 20 → 0, member \(member), period 2026-11",
-                "count 30 → 0, limit 100, period 2026-11",
+                "kind model, name large*, period 2026-11, used 2 → 0, window_used 2 → 0",
+                "kind model, name large*, period 2026-11, window_used 2 → 0",
+                // The log of an account names no member.
+                "kind member, period 2026-11, used 20 → 0", "count 30 → 0, limit 100, period 2026-11",
             ]
         )
         for (call, error) in [

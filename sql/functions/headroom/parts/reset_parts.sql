@@ -13,6 +13,8 @@ declare
     v_limit headroom.plan_limits;
     v_kind text;
     v_name text;
+    -- What the audit log records of the part. The id of a member is not recorded (headroom.record_manual_change).
+    v_record jsonb;
     v_before integer;
     v_window bigint;
     -- It is a variable, because Citus sends no UPDATE that calls nextval.
@@ -54,14 +56,13 @@ begin
                 and kind = v_kind and name = v_name;
         end if;
         if v_before is not null or v_window is not null then
+            v_record := jsonb_build_object(
+                'period', v_period, 'kind', v_kind, 'name', case when v_kind = 'model' then v_name end
+            );
             perform headroom.record_change(
                 p_user_id, v_period, 'reset',
-                jsonb_strip_nulls(jsonb_build_object(
-                    'period', v_period, v_kind, v_name, 'count', v_before, 'window_count', v_window
-                )),
-                jsonb_strip_nulls(jsonb_build_object(
-                    'period', v_period, v_kind, v_name, 'count', v_before * 0, 'window_count', v_window * 0
-                ))
+                jsonb_strip_nulls(v_record || jsonb_build_object('used', v_before, 'window_used', v_window)),
+                jsonb_strip_nulls(v_record || jsonb_build_object('used', v_before * 0, 'window_used', v_window * 0))
             );
         end if;
     end loop;

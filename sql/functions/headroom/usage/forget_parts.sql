@@ -1,6 +1,7 @@
 -- Deletes what was counted of parts of a user's messages, and of this user as a member of other accounts, and takes the
--- user's id off the keys of these; the keys' numbers, which are the accounts', stay. Returns the number of rows. Locks
--- the subscribers of the user and of these accounts, then their usage rows, both in ascending order as batches do.
+-- user's id off the keys and transfers of these; the keys' numbers, which are the accounts', stay. Returns the number
+-- of rows. Locks the subscribers of the user and of these accounts, then their usage rows, both in ascending order as
+-- batches do.
 create or replace function headroom.forget_parts(p_user_id uuid) returns bigint
     language plpgsql set search_path = pg_catalog, pg_temp
 as $$
@@ -41,6 +42,12 @@ begin
         update headroom.message_keys as keys set parts = keys.parts - 'member'
         where keys.bucket = headroom.bucket_of(v_user) and keys.user_id = v_user
             and keys.parts ? 'member' and keys.parts #>> '{member,name}' = v_member and v_user <> p_user_id;
+        get diagnostics v_count = row_count;
+        v_rows := v_rows + v_count;
+        update headroom.usage_transfers as transfers
+        set raised = replace(transfers.raised::text, v_member, 'forgotten')::jsonb,
+            raised_window = replace(transfers.raised_window::text, v_member, 'forgotten')::jsonb
+        where transfers.receiver = v_user and strpos(concat(transfers.raised, transfers.raised_window), v_member) > 0;
         get diagnostics v_count = row_count;
         v_rows := v_rows + v_count;
     end loop;
