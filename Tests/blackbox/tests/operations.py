@@ -165,6 +165,19 @@ class Operations(Case):
         self.assertEqual(self.answer(f"CONSUME {USER}").used, 1)
         self.assertEqual(self.trail()[0][0], "reset")
 
+    def check_reset_a_model_or_a_member(self, run):
+        self.psql.run("insert into headroom.plan_limits (plan, kind, name, label, allowance) values ('paid', 'model', 'large', 'Large', 3)")
+        try:
+            used = self.answer(f"CONSUME {USER} 3 model=large").used
+            self.assertEqual(self.answer(f"CONSUME {USER} model=large")["reason"], "model_limit_reached")
+            output = run()
+            self.assertRegex(output, r"Large \| +3 \| +3 \| +\| +\| blocked")
+            self.assertRegex(output, rf"{used} \| large \| +0 \| +3")
+            self.assertEqual(self.answer(f"CONSUME {USER} model=large").used, used + 1)
+            self.assertEqual(self.trail()[0][0], "reset")
+        finally:
+            self.psql.run("delete from headroom.plan_limits where plan = 'paid'")
+
     def check_close_a_window(self, run):
         self.psql.run("update headroom.plans set window_messages = 5, window_seconds = 10800 where plan = 'paid'")
         try:
