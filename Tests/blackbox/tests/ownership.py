@@ -18,7 +18,7 @@ ALTERATIONS = {
         "settings is search_path=public instead of search_path=pg_catalog, pg_temp",
     f"grant execute on function {SET_PLAN} to eve": f"function {SET_PLAN}: EXECUTE to eve was granted",
     "revoke execute on function reset_usage from headroom_operator":
-        "function public.reset_usage(uuid,text): EXECUTE to headroom_operator was revoked",
+        "function public.reset_usage(uuid,text,text,uuid): EXECUTE to headroom_operator was revoked",
     "create or replace function headroom.bucket_of(p_user_id uuid) returns smallint language sql immutable parallel safe"
     " return 0::smallint + 0::smallint": "function headroom.bucket_of(uuid): the definition was changed",
     "drop trigger record_manual_change on headroom.plans": "trigger record_manual_change on headroom.plans: it was dropped",
