@@ -1,5 +1,6 @@
 """Concurrent requests of clients of several instances are counted exactly."""
 
+import json
 import shutil
 import subprocess
 import threading
@@ -38,7 +39,10 @@ class Racing(Case):
         cls.other = cls.serve()
         cls.psql.run(
             "insert into headroom.plans (plan, label, cycle, allowance) values"
-            " ('thousand', 'Thousand', 'monthly', 1000), ('five', 'Five', 'monthly', 5)"
+            " ('thousand', 'Thousand', 'monthly', 1000), ('five', 'Five', 'monthly', 5), ('crew', 'Crew', 'monthly', 600);"
+            "insert into headroom.plan_limits (plan, kind, name, allowance, window_messages, window_seconds, weight) values"
+            " ('crew', 'model', 'large', null, 60, 86400, 3), ('crew', 'model', 'small', 530, null, null, 1),"
+            " ('crew', 'member', '*', 20, null, null, 1)"
         )
 
     def test_64_connections_of_two_instances_get_a_limit_of_1000_exactly_once(self):
@@ -108,6 +112,48 @@ class Racing(Case):
         for n, answer in answers:
             if answer.status == "BLOCKED":
                 self.assertGreater(answer.used + n, 1_000, "a refused request does not fit")
+
+    def test_40_members_with_two_models_over_lines_http_and_sql_get_each_allowance_exactly(self):
+        user, members = self.subscriber("crew"), [str(uuid.uuid4()) for _ in range(40)]
+
+        def client(index):
+            service, share = (self.service, self.other)[index % 2], []
+            session = self.cluster.session(self.database)
+            with service.connect() as connection:
+                for turn in range(40):
+                    member, model = members[(index + turn) % 40], ("small", "small", "large")[(index + turn // 4) % 3]
+                    match (index + turn) % 3:
+                        case 0:
+                            allowed = connection.answer(f"CONSUME {user} model={model} member={member}").status == "ALLOWED"
+                        case 1:
+                            body = {"model": model, "member": member}
+                            allowed = service.http("POST", f"/v1/usage/{user}/consume", json.dumps(body)).json["allowed"]
+                        case _:
+                            call = f"increment_and_check_usage('{user}', 1, '{model}', '{member}')"
+                            allowed = session.run(f"select status from {call}")[0][0] == "ALLOWED"
+                    share.append((model, member, allowed))
+            session.close()
+            return share
+
+        asked = [one for share in in_threads(client, 24) for one in share]
+        self.assertEqual(len(asked), 960)
+        weights, left = {"large": 3, "small": 1}, {"large": 60, "small": 530, "all": 600, **dict.fromkeys(members, 20)}
+        for model, member, allowed in asked:
+            if allowed:
+                left[model] -= 1
+                left["all"] -= weights[model]
+                left[member] -= weights[model]
+        self.assertGreaterEqual(min(left.values()), 0)
+        for model, member, allowed in asked:
+            fits = left[model] >= 1 and min(left["all"], left[member]) >= weights[model]
+            self.assertTrue(allowed or not fits, f"{member} had room for {model}")
+        self.assertLess(left["all"], 3, "there was demand for all")
+        self.assertEqual(self.count(user), 600 - left["all"])
+        views = " union all ".join(
+            f"select name, used from headroom.usage_by_{kind} where user_id = '{user}'" for kind in ("model", "member")
+        )
+        limits = {"large": 60, "small": 530, **dict.fromkeys(members, 20)}
+        self.assertEqual({name: int(used) for name, used in self.psql.run(views)}, {name: limits[name] - left[name] for name in limits})
 
     def test_each_write_is_read_through_the_other_instance(self):
         user = self.subscriber("thousand")
