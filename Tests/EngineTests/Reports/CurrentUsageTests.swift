@@ -229,7 +229,7 @@ struct CurrentUsageTests {
         #expect(try #require(Double(cost.1)) < #require(Double(most)))
     }
 
-    @Test("have every field of an answer, and every column of the adopted table")
+    @Test("have every field of an answer that names no part, and every column of the adopted table")
     func columns() async throws {
         let database = try await TestDatabase.fresh()
         let missing = try await database.psql.rows(
@@ -237,6 +237,7 @@ struct CurrentUsageTests {
             select name from (
                 select attname as name from pg_attribute
                 where attrelid = (select typrelid from pg_type where oid = 'headroom.answer'::regtype) and attnum > 0
+                    and attname !~ '^(model|member|fallback)'
                 union all
                 select unnest(array['user_id', 'billing_period', 'message_count', 'limit', 'updated_at'])
             ) as wanted

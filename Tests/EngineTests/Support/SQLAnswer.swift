@@ -22,15 +22,15 @@ enum SQLAnswer {
         try await session.run { connection in try rows(sql, Parameters(), connection)[0] }
     }
 
-    /// - Parameter sql: yields rows of `headroom.answer`.
+    /// - Parameter sql: yields rows of `headroom.answer`, or of a view, which has no fields about models and members.
     static func rows(
         _ sql: String,
         _ parameters: borrowing Parameters,
         _ connection: DatabaseConnection
     ) throws -> [Fields] {
-        let columns = names.map { "answer.\"\($0)\"::text" }
+        let columns = names.map { "answer.fields ->> '\($0)'" }
         let result = try connection.query(
-            "select \(columns.joined(separator: ", ")) from (\(sql)) as answer",
+            "select \(columns.joined(separator: ", ")) from (select to_jsonb(one) as fields from (\(sql)) as one) as answer",
             parameters,
             deadline: .now + waitLimit
         )
