@@ -28,6 +28,10 @@ const headroom = new Headroom("http://127.0.0.1", { whenAway: (error) => (error.
 const text: string = await headroom.hold("user", { n: 2 }, async (hold) => { hold.amount = 1; return hold.answer.banner ?? ""; });
 const { status, retryAfter } = await headroom.consume("user", { key: text });
 if (status === "blocked") console.log(retryAfter?.toFixed());
+const { modelRemaining, fallback } = await headroom.consume("team", { model: "large", member: "user" });
+const { allowances } = await headroom.allowances("team");
+const limits = allowances.filter(({ kind }) => kind === "model").map((each) => each.limit?.toFixed());
+console.log(modelRemaining?.toFixed(), fallback?.trim(), limits);
 console.log(Blocked.prototype instanceof Error);
 """
 
