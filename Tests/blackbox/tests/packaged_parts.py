@@ -89,7 +89,8 @@ class Parts(ClientCase):
     def test_mistakes_are_no_outages(self, client):
         team = self.subscriber("team")
         for parts in ({"model": "two words"}, {"model": "m" * 65}, {"model": ""}, {"member": "nobody"}, {"model": 5}, {"member": []}):
-            for method in ("consume", "check", "usage"):
+            # In a URL, where Node.js sends those of usage, each value is a text.
+            for method in ("consume", "check", *(["usage"] if parts != {"model": 5} else [])):
                 self.assertEqual(self.failure(client.call, method, team, **parts).name, "BadArgument", (method, parts))
 
     @called_by("each")

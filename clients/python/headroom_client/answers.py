@@ -106,6 +106,8 @@ class Allowances:
     @classmethod
     def read(cls, values: Mapping[str, Any]) -> Allowances:
         """From JSON. Raises ValueError, KeyError or TypeError if something between has written it."""
+        if not values["user"]:
+            raise ValueError("allowances name their user")
         each = [{name: value for name, value in one.items() if value is not None} for one in values["allowances"]]
         kinds = {one.name: _kind(one.type) for one in fields(Allowance)}
         read = [{name: _value(kinds[name], name, value) for name, value in one.items() if name in kinds} for one in each]
