@@ -90,6 +90,10 @@ class PartCheck(UserCheck):
             "used": part["first"].get("used"), "generation": (key["generation"], part.get("generation")),
         }  # fmt: skip
 
+    def has_same_numbers(self, first: Op, repetition: Op) -> bool:
+        # An answer about a past period has none of parts.
+        return not all("used" in op.fields for op in (first, repetition)) or super().has_same_numbers(first, repetition)
+
     def check(self) -> list[Violation]:
         self.check_count()
         return self.violations

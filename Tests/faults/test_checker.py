@@ -205,6 +205,9 @@ SOUND = {
         .operation(30, 35, "ERROR", key="a", code="CONFLICT", model="fast-1", member=ANN)
         .operation(40, 45, "OK", 0, verb="RELEASE", n=0, key="a", model="deep", member=ANN, released=1)
         .row(0).parts(deep=0, ann=0).key_of("a", "deep", ANN, 2, 1, 2, status="r").end(),
+    "an account's key, repeated in the next period": account().sent(10, "deep", ANN, 2, 1, 2, key="a")
+        .operation(20, 25, "ALLOWED", 2, key="a", model="deep", member=ANN, replayed=1)
+        .row(2).parts(deep=1, ann=2).key_of("a", "deep", ANN, 2, 1, 2).end(),
     "a late answer within the slack of a busy machine": history().event(t="meta", slack_ms=1000).operation(10, 3100, "ALLOWED", 1),
     "what was not committed is given back": committed().release("a", 30, 0, released=1),
     "a worker that was away without our user": away("worker 2"),
@@ -258,6 +261,8 @@ PLANTED = {
     "a member's messages on another one": ({"I2", "I5"}, account().sent(10, "deep", ANN, 2, 1, 2).row(2).parts(deep=1, ben=2).end()),
     "no conflict with another model": ({"I3", "I4"},
         account().sent(10, "fast-1", ANN, 1, 1, 1, key="a").sent(20, "fast-2", ANN, 1, 1, 1, key="a", replayed=1)),
+    "a key that is answered with another count of the model": ({"I4"},
+        account().sent(10, "fast-1", ANN, 1, 1, 1, key="a").sent(20, "fast-1", ANN, 1, 2, 1, key="a", replayed=1)),
     "a key without its parts": ({"I2", "I5"},
         account().sent(10, "fast-1", ANN, 1, 1, 1, key="a").row(1).parts(fast=1, ann=1).key("a", 1).end()),
     "silence": ({"I12"}, history().operation(10, 8010, "SILENT")),

@@ -333,8 +333,7 @@ class UserCheck:
             if len(originals) > 1:
                 self.fail("I4", f"key {key} was granted {len(originals)} times", *originals)
             for op in grants[1:]:
-                same = ("used", "held", "limit", "remaining", "period")
-                if [op.fields.get(name) for name in same] != [grants[0].fields.get(name) for name in same]:
+                if not self.has_same_numbers(grants[0], op):
                     self.fail("I4", f"key {key} was answered differently", grants[0], op)
                 if op.request != grants[0].request:
                     self.fail("I4", f"key {key} was granted for {grants[0].request} and for {op.request}", grants[0], op)
@@ -355,6 +354,10 @@ class UserCheck:
             both = [op for verb in ("CONSUME", "RESERVE") for op in self.attempts[verb, key] if op.is_grant]
             if len({op.verb for op in both}) > 1:
                 self.fail("I4", f"key {key} was granted under two verbs", *both)
+
+    def has_same_numbers(self, first: Op, repetition: Op) -> bool:
+        same = ("used", "held", "limit", "remaining", "period")
+        return [repetition.fields.get(name) for name in same] == [first.fields.get(name) for name in same]
 
     def check_holds(self) -> None:
         """I8: a hold ends once."""
