@@ -23,6 +23,8 @@ struct Batch {
         var hasUsage = false
         /// Whether a request names parts. `messages` is without the models' weights then, before `charged(by:_:)`.
         var hasParts = false
+        /// Whether a `check` or `usage` names parts, whose counts the counting statement returns only if it counts them.
+        var asksForParts = false
         /// What the `consume` requests take of the parts' limits.
         var charges: [PartCharge] = []
     }
@@ -214,6 +216,7 @@ extension Batch.UserRequests {
         case .check: break
         case .inParts(let operation, _):
             hasParts = true
+            if !operation.countsOrHolds { asksForParts = true }
             add(operation)
         }
     }
@@ -231,7 +234,7 @@ extension Batch.UserRequests {
 
     /// Whether only the slow path executes the group. It executes all keys of a user at once, and takes longer than the
     /// second batch of a user with two.
-    var needsSlowPath: Bool { keys > 1 || hasParts && keys > 0 }
+    var needsSlowPath: Bool { keys > 1 || hasParts && keys > 0 || asksForParts && changesUsage }
 
     /// Whether a request counts, holds or gives back messages.
     var changesUsage: Bool { consumes > 0 || keyed != nil }

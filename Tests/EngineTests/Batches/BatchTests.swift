@@ -55,6 +55,19 @@ struct BatchTests {
         #expect(batch.groups[0].hasUsage && batch.groups[0].keyed?.key == "a")
     }
 
+    @Test("asks for the counts of parts on the slow path beside messages, which count in others")
+    func parts() throws {
+        let parts = try #require(MessageParts(model: "gpt-5"))
+        let batch = Batch([
+            request(user(1), .inParts(.check(1), parts), slot: 1),
+            request(user(1), .consume(1), slot: 2),
+            request(user(2), .inParts(.usage, parts), slot: 3),
+            request(user(3), .inParts(.consume(1), parts), slot: 4),
+            request(user(3), .check(1), slot: 5),
+        ])
+        #expect(batch.groups.map(\.needsSlowPath) == [true, false, false])
+    }
+
     @Test("without requests has no groups")
     func empty() {
         let batch = Batch([])
