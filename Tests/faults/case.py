@@ -29,7 +29,7 @@ from support import settings
 from support.patroni import Node
 from support.proxy import DisturbedProxy
 from support.waiting import wait_until_async
-from workload import FIVE, HOLD, HOT, RESET, RESET_USERS, Workload, record_user, user_id
+from workload import FIVE, HOLD, HOT, RESET, RESET_USERS, Workload, random_parts, record_user, user_id
 
 # The database's clock, ahead by the value in a table. `create or replace` keeps the functions that call it valid.
 TEST_CLOCK = """
@@ -303,8 +303,11 @@ async def operate(recorder: Recorder, url: Callable[[], str], stop: asyncio.Even
         user = user_id(RESET, chance.randrange(RESET_USERS))
         record_user(recorder, RESET, user)
         if chance.random() < 0.6:
-            op = recorder.send(-1, None, "RESET", user)
-            statement = f"select public.reset_usage('{user}')"
+            # Of an account often a model or a member alone.
+            parts = {kind: name for kind, name in random_parts(chance, user).items() if chance.random() < 0.4}
+            op = recorder.send(-1, None, "RESET", user, **parts)
+            named = "".join(f", p_{kind} => '{name}'" for kind, name in parts.items())
+            statement = f"select public.reset_usage('{user}'{named})"
         else:
             limit = chance.randrange(100, 1001)
             op = recorder.send(-1, None, "LIMIT", user, new_limit=limit)

@@ -7,7 +7,7 @@ A history is a list of JSON objects, one a line, times in monotonic nanoseconds:
                                                                members, {"model fast*": {"limit": 3, "weight": 1}, "member *": …}
     {"t": "send", "at": …, "op": 7, "c": client, "i": instance, "verb": "CONSUME", "user": U, "n": 1, "key": K, "ttl": 2}
                                                                of an account also with "model" and "member"; or the operator's
-                                                               verb "RESET", or "LIMIT" with "new_limit"
+                                                               verb "RESET", perhaps of these alone, or "LIMIT" with "new_limit"
     {"t": "reply", "at": …, "op": 7, "status": "ALLOWED", "fields": {…}}     or status "ERROR" with "code",
                                                                "CLOSED" (connection lost), "SILENT" (client gave up)
     {"t": "extra", "at": …, "i": instance, "line": …}          a reply without a request

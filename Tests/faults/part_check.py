@@ -36,7 +36,7 @@ def limit(account: UserCheck, part: str) -> dict[str, int] | None:
 
 def check_sums(account: UserCheck) -> Iterator[Violation]:
     """I19: a message counts in each of its allowances or in none, also one whose outcome is unknown."""
-    if not all(len(parts(account.history, op)) == 2 for op in account.ops if op.verb in ("CONSUME", "RESERVE")):
+    if account.part_resets or not all(len(parts(account.history, op)) == 2 for op in account.ops if op.verb in ("CONSUME", "RESERVE")):
         return
     sums: dict[tuple[str, str], int] = defaultdict(int)
     for row in account.history.parts.get(account.user, []):
@@ -58,7 +58,8 @@ class PartCheck(UserCheck):
         self.kind, _, self.counter = part.partition(" ")
         self.name = f", {part}"
         self.ops = [self.seen(op) for op in account.ops if part in parts(account.history, op)]
-        self.resets, self.limit_changes = account.resets, []
+        self.resets = account.resets + [op for op in account.part_resets if part in parts(account.history, op)]
+        self.limit_changes = []
         self.start_limit = (limit(account, part) or {}).get("limit")
         generations = {row["period"]: row["generation"] for row in account.rows}
         self.rows = [

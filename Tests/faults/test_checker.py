@@ -17,6 +17,7 @@ USER = "00000001-0001-4000-8000-000000000001"
 OTHER = "00000002-0001-4000-8000-000000000002"
 ANN, BEN = "00000001-0001-4001-8000-000000000001", "00000001-0001-4002-8000-000000000001"
 PARTS = {"model deep": {"limit": 2, "weight": 2}, "model fast*": {"limit": 4, "weight": 1}, "member *": {"limit": 5, "weight": 1}}
+KINDS = ("model", "member")
 MS = 1_000_000
 
 
@@ -47,7 +48,7 @@ class HistoryBuilder:
 
     def operation(self, at: float, until: float, status: str, used: int | None = None, **more: Any) -> HistoryBuilder:
         """A request and its reply."""
-        sending = {name: more.pop(name) for name in ("verb", "n", "key", "ttl", "i", "new_limit", "model", "member") if name in more}
+        sending = {name: more.pop(name) for name in ("verb", "n", "key", "ttl", "i", "new_limit", *KINDS) if name in more}
         return self.send(at, **sending).reply(self.op, until, status, used, **more)
 
     def allowed(self, *used: int, **more: Any) -> HistoryBuilder:
@@ -91,6 +92,11 @@ class HistoryBuilder:
         counts = {kind: {"name": names[0], "counter": names[1], "generation": 1, "first": {"used": count}}
                   for (kind, names), count in zip(parts.items(), used[1:])}  # fmt: skip
         self.lines[-1]["parts"] = {"weight": self.lines[-1]["messages"], **counts}
+        return self
+
+    def member_generation(self, generation: int) -> HistoryBuilder:
+        """That of the member's count when the last key was used."""
+        self.lines[-1]["parts"]["member"]["generation"] = generation
         return self
 
     def event(self, **entry: Any) -> HistoryBuilder:
@@ -205,6 +211,12 @@ SOUND = {
         .operation(30, 35, "ERROR", key="a", code="CONFLICT", model="fast-1", member=ANN)
         .operation(40, 45, "OK", 0, verb="RELEASE", n=0, key="a", model="deep", member=ANN, released=1)
         .row(0).parts(deep=0, ann=0).key_of("a", "deep", ANN, 2, 1, 2, status="r").end(),
+    "a reset of a member alone":
+        account().sent(10, "deep", ANN, 2, 1, 2, key="a").operation(20, 25, "OK", verb="RESET", n=0, member=ANN)
+        .sent(30, "fast-1", ANN, 3, 1, 1, key="b")
+        .operation(40, 45, "OK", 1, verb="RELEASE", n=0, key="a", model="deep", member=ANN, released=1)
+        .row(1).parts(deep=0, fast=1).parts(2, ann=1).key_of("a", "deep", ANN, 2, 1, 2, status="r").key_of("b", "fast-1", ANN, 3, 1, 1)
+        .member_generation(2).end(),
     "an account's key, repeated in the next period": account().sent(10, "deep", ANN, 2, 1, 2, key="a")
         .operation(20, 25, "ALLOWED", 2, key="a", model="deep", member=ANN, replayed=1)
         .row(2).parts(deep=1, ann=2).key_of("a", "deep", ANN, 2, 1, 2).end(),
@@ -261,6 +273,12 @@ PLANTED = {
     "a member's messages on another one": ({"I2", "I5"}, account().sent(10, "deep", ANN, 2, 1, 2).row(2).parts(deep=1, ben=2).end()),
     "no conflict with another model": ({"I3", "I4"},
         account().sent(10, "fast-1", ANN, 1, 1, 1, key="a").sent(20, "fast-2", ANN, 1, 1, 1, key="a", replayed=1)),
+    "a release across a reset of the member": ({"I9"},
+        account().sent(10, "fast-1", ANN, 1, 1, 1, key="a").operation(20, 25, "OK", verb="RESET", n=0, member=ANN)
+        .sent(30, "fast-1", ANN, 2, 2, 1, key="b")
+        .operation(40, 45, "OK", 1, verb="RELEASE", n=0, key="a", model="fast-1", member=ANN, released=1)
+        .row(1).parts(fast=1).parts(2, ann=0).key_of("a", "fast-1", ANN, 1, 1, 1, status="r").key_of("b", "fast-1", ANN, 2, 2, 1)
+        .member_generation(2).end()),
     "a key that is answered with another count of the model": ({"I4"},
         account().sent(10, "fast-1", ANN, 1, 1, 1, key="a").sent(20, "fast-1", ANN, 1, 2, 1, key="a", replayed=1)),
     "a key without its parts": ({"I2", "I5"},

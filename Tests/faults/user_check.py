@@ -50,7 +50,10 @@ class UserCheck:
         self.history = history
         self.user = user
         self.ops = [op for op in ops if op.verb not in ("RESET", "LIMIT")]
-        self.resets = [op for op in ops if op.verb == "RESET" and op.code is None]
+        resets = [op for op in ops if op.verb == "RESET" and op.code is None]
+        self.resets = [op for op in resets if not (op.model or op.member)]
+        # Of a model or a member alone.
+        self.part_resets = [op for op in resets if op.model or op.member]
         self.limit_changes = [op for op in ops if op.verb == "LIMIT" and op.code is None]
         self.start_limit = history.limits.get(user)
         self.keys = history.keys.get(user, {})

@@ -54,6 +54,11 @@ def is_account(user: str) -> bool:
     return int(user[-1]) % 2 == 0
 
 
+def random_parts(chance: random.Random, user: str) -> dict[str, str]:
+    """A model and a member of an account; nothing of another user."""
+    return {"model": chance.choice(MODELS), "member": member_id(user, chance.randrange(MEMBERS))} if is_account(user) else {}
+
+
 def setup_sql() -> str:
     """Plans and users. The ids are computed as in user_id."""
     parts = ["begin;"]
@@ -214,9 +219,7 @@ class Client:
     def with_recorded_user(self, intent: Intent) -> Intent:
         """Of an account, with a model and a member."""
         record_user(self.workload.recorder, self.kind, intent.user)
-        if is_account(intent.user):
-            member = member_id(intent.user, self.random.randrange(MEMBERS))
-            intent.parts = {"model": self.random.choice(MODELS), "member": member}
+        intent.parts = random_parts(self.random, intent.user)
         return intent
 
     def make_hot(self) -> Intent:
