@@ -185,7 +185,7 @@ struct SQLAnswerTests {
     }
 
     private func randomParts(_ observedAt: Instant, _ random: inout SeededGenerator) -> [PartUsage] {
-        let (model, other) = (ModelName("large-2")!, ModelName("small")!)
+        let (model, other): (ModelName, ModelName) = ("large-2", "small")
         var parts: [PartUsage] = []
         if random.chance(70) {
             let limit = randomLimit(.model, "large*", &random)
