@@ -136,7 +136,12 @@ struct DashboardRoutes: RouteProvider {
         let notice = request.query["result"]
             .flatMap { ActionResult($0, user: user, viewer: viewer, signer: authenticator.signer) }
             .map(\.notice)
-        return await actions.userPage(user, viewer, notices: [notice].compactMap(\.self))
+        return await actions.userPage(
+            user,
+            viewer,
+            notices: [notice].compactMap(\.self),
+            partSearch: PartSearch(request.query["part"], in: namespace)
+        )
     }
 
     @Sendable

@@ -193,8 +193,36 @@ enum DashboardFixtures {
                     ),
                 ]
             )
-        )
+        ),
+        allowances: .success([])
     )
+
+    /// An account on a plan with limits of a model, of models that share a limit, and of members, of whom there are some.
+    static func account(members: Int = 2) -> UserFigures {
+        let limits = [
+            PlanLimit(.model, "gpt-5", label: "Large", window: Plan.Window(messages: 50, seconds: 10_800), weight: 5),
+            PlanLimit(.model, "mini*", allowance: 500, fallback: "nano"),
+            PlanLimit(.member, "*", allowance: 100),
+        ]
+        let plan = Plan(name: "team", label: "Team", cycle: .monthly, allowance: 2_000, limits: limits)
+        var large = ReportedAllowance(kind: .model, name: "gpt-5", used: 60, held: 0, tier: .prominent, weight: 5)
+        (large.label, large.windowLimit, large.windowUsed) = ("Large", 50, 48)
+        large.windowResetsAt = at("2026-11-21T19:30:00Z")
+        var small = ReportedAllowance(kind: .model, name: "mini*", used: 500, held: 0, tier: .blocked)
+        (small.label, small.limit, small.fallback) = ("mini*", 500, "nano")
+        var figures = user
+        figures.usage = .success(answer(300, limit: 2_000, plan: plan))
+        figures.allowances = .success(
+            [large, small]
+                + (0..<members).map { index in
+                    let name = "\(TestSupport.user(1 + UInt64(index)))"
+                    var member = ReportedAllowance(kind: .member, name: name, used: index, held: 3, tier: .silent)
+                    member.limit = 100
+                    return member
+                }
+        )
+        return figures
+    }
 
     static let actions = UserPage.Actions(
         user: ada.description,
@@ -241,9 +269,17 @@ extension PageLibrary {
         return render(.overview, presenter.page(DashboardFixtures.frame("Overview")))
     }
 
-    func user(_ figures: UserFigures = DashboardFixtures.user, mayChange: Bool = true) -> String {
-        let actions = mayChange ? DashboardFixtures.actions : nil
-        let page = UserPresenter(figures: figures)
+    func user(
+        _ figures: UserFigures = DashboardFixtures.user,
+        mayChange: Bool = true,
+        part: String? = nil
+    ) -> String {
+        let search = PartSearch(part, in: nil)
+        let presenter = UserPresenter(figures: figures, mayChange: mayChange, partSearch: search)
+        var actions = mayChange ? DashboardFixtures.actions : nil
+        actions?.resetChoice = presenter.resetChoice(selected: nil)
+        let page =
+            presenter
             .page(DashboardFixtures.frame("User"), notices: [], actions: actions)
         return render(.user, page)
     }

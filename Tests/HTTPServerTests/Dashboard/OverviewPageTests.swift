@@ -212,7 +212,7 @@ struct OverviewPageTests {
     }
 
     @Test("shows plans, trials and failed store events")
-    func plans() {
+    func plans() throws {
         let page = overview()
         for text in [
             "<bdi>Premium</bdi> <span class=\"muted\">paid</span></th>",
@@ -231,6 +231,11 @@ struct OverviewPageTests {
         var figures = DashboardFixtures.overview
         figures.billing = .now(BillingOverview(plans: [DashboardFixtures.paid]))
         #expect(overview(figures).contains("No store event has failed."))
+        let team = try DashboardFixtures.account().usage.get().snapshot.plan
+        figures.billing = .now(BillingOverview(plans: [team]))
+        for text in ["Large: 50 in 3 h, each counts 5", "mini*: 500 a month", "each member: 100 a month"] {
+            #expect(overview(figures).contains("<br><span class=\"muted\">\(text)</span>"), "\(text)")
+        }
         // For a month, only plans with users are listed.
         figures = DashboardFixtures.overview
         figures.period = billingPeriod("2026-11")

@@ -32,6 +32,9 @@ struct PageTests {
         ]
         records.changes = [AuditTrailReader.Event(at: now, what: text, detail: text, actor: text, reason: text)]
         figures.records = .success(records)
+        var model = ReportedAllowance(kind: .model, name: text, used: 1, held: 1, tier: .silent)
+        (model.label, model.limit, model.fallback) = ("\(text) for users", 2, text)
+        figures.allowances = .success([model])
         figures.usage = .success(
             DashboardFixtures.answer(1, plan: Plan(name: text, label: text, cycle: .monthly, allowance: 1))
         )
@@ -53,9 +56,13 @@ struct PageTests {
         overview.plans?.trials[0].label = text
         overview.failedEvents?.events[0].replayLink = text
         (actions.grantCaveat, actions.resetCaveat) = (notice, notice)
+        let option = UserPage.Option(value: text, text: text, isSelected: true)
+        actions.resetChoice = UserPage.ResetChoice(options: [option])
+        overview.plans?.rows[0].limits = [text]
+        let user = UserPresenter(figures: figures, mayChange: true, partSearch: PartSearch(text, in: nil))
         return [
             library.render(.overview, overview),
-            library.render(.user, UserPresenter(figures: figures).page(frame, notices: [notice], actions: actions)),
+            library.render(.user, user.page(frame, notices: [notice], actions: actions)),
             library.render(.find, FindPage(frame, input: text, namespace: nil)),
             library.render(.signIn, SignInPage(frame: frame, error: text, returnPath: text, mayBeSignedIn: true)),
             library.render(
@@ -102,6 +109,8 @@ struct PageTests {
         ]
     }
 
+    private var account: String { library.user(DashboardFixtures.account(), part: "gpt-5") }
+
     private func userList(_ text: String) -> UserListPage {
         var page = UserListPresenter(figures: DashboardFixtures.list(60), page: 1).page(DashboardFixtures.frame(text))
         page.plans = [UserPage.Option(value: text, text: text, isSelected: true)]
@@ -144,7 +153,7 @@ struct PageTests {
     @Test("pages comply with their Content-Security-Policy")
     func policy() throws {
         let forbidden = try Regex("<style|\\sstyle=|\\son[a-z]+=|javascript:|https?://|src=\"//")
-        for page in [library.overview(), library.user(), library.render(.userList, userList("a list"))] {
+        for page in [library.overview(), library.user(), library.render(.userList, userList("a list")), account] {
             #expect(page.firstMatch(of: forbidden) == nil)
             #expect(page.components(separatedBy: "<script").count == 2)
         }
@@ -152,7 +161,7 @@ struct PageTests {
 
     @Test("ids are unique, and labels and descriptions refer to existing ids")
     func ids() throws {
-        for page in [library.overview(), library.user(), library.render(.userList, userList("a list"))] {
+        for page in [library.overview(), library.user(), library.render(.userList, userList("a list")), account] {
             let ids = page.matches(of: try Regex("\\sid=\"([^\"]+)\"", as: (Substring, Substring).self)).map {
                 String($0.output.1)
             }

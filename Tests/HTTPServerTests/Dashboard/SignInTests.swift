@@ -106,7 +106,7 @@ struct SignInTests {
             try ActionForm.read(action: "grant", ["messages": " 1,000 ", "reason": " why "])
                 == ActionForm(action: .grant(messages: 1_000), reason: "why")
         )
-        #expect(try ActionForm.read(action: "reset", ["reason": "why"]) == ActionForm(action: .reset, reason: "why"))
+        #expect(try ActionForm.read(action: "reset", ["reason": "why"]).action == .reset(nil))
         #expect(try ActionForm.read(action: "forget", ["reason": "why"]) == ActionForm(action: .forget, reason: "why"))
         for messages in [nil, "", "0", "1000001", "-1", "1.5", "1e3", "ten", "99999999999999999999"] {
             var fields = ["reason": "why"]
@@ -275,10 +275,10 @@ struct SignInTests {
         let revoked = DashboardFixtures.answer(12, state: .revoked, denialReason: .revoked, ends: "2026-12-17").snapshot
         let grant = ActionForm.Action.grant(messages: 5)
         #expect(ActionCaveat(grant, revoked) == .noAccess(.revoked))
-        #expect(ActionCaveat(.reset, revoked) == .noAccess(.revoked))
+        #expect(ActionCaveat(.reset(nil), revoked) == .noAccess(.revoked))
         #expect(ActionCaveat(grant, DashboardFixtures.answer(800).snapshot) == nil)
         let unlimited = DashboardFixtures.answer(5, limit: nil).snapshot
-        #expect(ActionCaveat(grant, unlimited) == .noLimit && ActionCaveat(.reset, unlimited) == nil)
+        #expect(ActionCaveat(grant, unlimited) == .noLimit && ActionCaveat(.reset(nil), unlimited) == nil)
         for caveat in [ActionCaveat.noLimit] + DenialReason.allCases.map(ActionCaveat.noAccess) {
             #expect(ActionCaveat(name: caveat.name) == caveat)
             let result = ActionResult(action: "grant", outcome: .done, limit: 850, caveat: caveat)

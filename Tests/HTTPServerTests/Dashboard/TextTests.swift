@@ -45,6 +45,14 @@ struct TextTests {
     )
     func age(seconds: Int, text: String) { #expect(NumberText.age(.seconds(seconds)) == text) }
 
+    @Test(
+        "a window's length is in its largest whole unit",
+        arguments: [
+            (61, "61 s"), (5_400, "90 min"), (10_800, "3 h"), (90_000, "25 h"), (86_400, "1 day"), (604_800, "7 days"),
+        ]
+    )
+    func duration(seconds: Int, text: String) { #expect(NumberText.duration(seconds) == text) }
+
     @Test("one is singular")
     func count() {
         #expect(NumberText.count(1, "message") == "1 message")

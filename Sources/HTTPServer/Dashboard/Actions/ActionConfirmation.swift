@@ -60,8 +60,10 @@ struct ActionConfirmation {
         switch form.action {
         case .grant(let messages): return "Grant \(NumberText.count(messages, "message")) for \(period)?"
         case .reset:
-            let used = snapshot.map { " from \(NumberText.grouped($0.used))" } ?? ""
-            return "Set the count of \(period)\(used) to 0?"
+            let part = snapshot?.parts.first
+            let of = part.map { "the \($0.part.kind.rawValue) \($0.label.isolated) in " } ?? ""
+            let used = snapshot.map { " from \(NumberText.grouped(part?.counter.used ?? $0.used))" } ?? ""
+            return "Set the count of \(of)\(period)\(used) to 0?"
         case .resetWindow:
             let used = snapshot?.closableWindow?.used.map { ", with \(NumberText.count($0, "message"))," } ?? ""
             return "Close the window\(used) that is open now?"
@@ -92,7 +94,12 @@ struct ActionConfirmation {
 
     private var effects: [String] {
         switch form.action {
-        case .grant, .reset: []
+        case .grant, .reset(nil): []
+        case .reset:
+            [
+                "Closed: its window, if one is open.",
+                "Kept: the user’s own count, and those of other models and members.",
+            ]
         case .resetWindow: ["Kept: the count of the current period. The next message opens another window."]
         case .setPlan:
             [
@@ -144,7 +151,8 @@ struct ActionConfirmation {
         switch form.action {
         case .grant(let messages): [ConfirmPage.Field(name: "messages", value: String(messages))]
         case .setPlan(let fields): fields.fields.map { ConfirmPage.Field(name: $0.name, value: $0.value) }
-        case .reset, .resetWindow, .forget: []
+        case .reset(let parts): parts.map { [ConfirmPage.Field(name: "part", value: $0.formValue)] } ?? []
+        case .resetWindow, .forget: []
         }
     }
 }

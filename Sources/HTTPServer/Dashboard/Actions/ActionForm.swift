@@ -5,7 +5,8 @@ import Usage
 struct ActionForm: Equatable, Sendable {
     enum Action: Equatable, Sendable {
         case grant(messages: Int)
-        case reset
+        /// Nil resets all counts of the period.
+        case reset(MessageParts?)
         /// Closes the open window.
         case resetWindow
         case setPlan(PlanFields)
@@ -29,6 +30,9 @@ struct ActionForm: Equatable, Sendable {
     /// For the audit log; 1 to 1,024 bytes.
     var reason: String
 
+    /// The parts that the action is about; nil for one about the user.
+    var parts: MessageParts? { if case .reset(let parts) = action { parts } else { nil } }
+
     static let messagesRange = 1...1_000_000
     static let reasonBytesMaximum = 1_024
     /// Of any other field that is shown again.
@@ -41,8 +45,8 @@ struct ActionForm: Equatable, Sendable {
     }
 
     /// - Parameters:
-    ///   - fields: `reason`; for a grant `messages`, in which commas between thousands are ignored; for a plan those of
-    ///     `PlanFields`. Surrounding spaces are ignored.
+    ///   - fields: `reason`; for a grant `messages`, in which commas between thousands are ignored; for a reset `part`,
+    ///     which may be absent; for a plan those of `PlanFields`. Surrounding spaces are ignored.
     ///   - plans: all plans; nil if they cannot be read, and then the database checks the plan.
     static func read(
         action: String,
@@ -51,7 +55,7 @@ struct ActionForm: Equatable, Sendable {
     ) throws(InvalidField) -> ActionForm {
         let reason = try self.reason(fields)
         switch action {
-        case "reset": return ActionForm(action: .reset, reason: reason)
+        case "reset": return ActionForm(action: .reset(try parts(fields)), reason: reason)
         case "window": return ActionForm(action: .resetWindow, reason: reason)
         case "forget": return ActionForm(action: .forget, reason: reason)
         case "plan": return ActionForm(action: .setPlan(try PlanFields(fields, plans: plans)), reason: reason)
@@ -66,6 +70,14 @@ struct ActionForm: Equatable, Sendable {
         default:
             throw InvalidField(field: "action", message: "There is no such action.")
         }
+    }
+
+    private static func parts(_ fields: [String: String]) throws(InvalidField) -> MessageParts? {
+        guard let value = fields["part"], !value.isEmpty else { return nil }
+        guard let parts = MessageParts(formValue: value) else {
+            throw InvalidField(field: "reason", message: "There is no such model or member.")
+        }
+        return parts
     }
 
     /// The reason for the audit log, which every action needs.
@@ -107,5 +119,24 @@ struct ActionForm: Equatable, Sendable {
     static func trimmed(_ text: String) -> String {
         let front = text.drop { $0 == " " || $0 == "\t" }
         return String(front.reversed().drop { $0 == " " || $0 == "\t" }.reversed())
+    }
+}
+
+extension MessageParts {
+    /// The kind, a colon and the name of a model's limit, or the member's id.
+    var formValue: String { all.map { "\($0.kind.rawValue):\($0.name)" }.joined() }
+
+    init?(formValue: String) {
+        let halves = formValue.split(separator: ":", maxSplits: 1).map(String.init)
+        guard halves.count == 2, let kind = PlanLimit.Kind(rawValue: halves[0]) else { return nil }
+        self.init(kind, named: halves[1])
+    }
+
+    /// The messages that a reported allowance counts.
+    init?(_ kind: PlanLimit.Kind, named name: String) {
+        switch kind {
+        case .model: self.init(model: ModelName.ofLimit(named: name))
+        case .member: self.init(member: UserID(name))
+        }
     }
 }

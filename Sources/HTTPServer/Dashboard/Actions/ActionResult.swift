@@ -28,6 +28,9 @@ struct ActionResult: Equatable, Sendable {
         }
     }
 
+    /// The action, in a result, that reset a model or a member.
+    static let partReset = "part"
+
     var action: String
     var outcome: Outcome
     /// The limit after the action; 0 if there is none.
@@ -99,6 +102,13 @@ struct ActionResult: Equatable, Sendable {
             Notice(.warning, "Reset, but the user \(caveat.ending)", caveat.text + newLimit, isOutcome: true)
         case ("grant", nil):
             Notice(.good, "Granted.", "It takes effect with the next message.\(newLimit)", isOutcome: true)
+        case (ActionResult.partReset, nil):
+            Notice(
+                .good,
+                "Reset.",
+                "The count of this model or member was set to 0, and its window is closed.",
+                isOutcome: true
+            )
         case (_, nil): Notice(.good, "Reset.", "The count of this period was set to 0.", isOutcome: true)
         }
     }
@@ -112,6 +122,7 @@ struct ActionResult: Equatable, Sendable {
         case (.notFound, "plan"):
             "There is no such plan any more, or the user is not in the application’s table that message_usage "
                 + "references; add the user there first."
+        case (.notFound, ActionResult.partReset): "The user’s plan does not limit this model or member any more."
         case (.notFound, _):
             "The user is not in the application’s table that message_usage references; add the user there first."
         case (.conflict, "grant"):

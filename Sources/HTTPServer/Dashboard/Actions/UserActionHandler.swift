@@ -17,13 +17,15 @@ struct UserActionHandler: Sendable {
         _ user: UserID,
         _ viewer: Viewer,
         notices: [Notice] = [],
+        partSearch: PartSearch? = nil,
         draft: Draft? = nil
     ) async -> Response {
         async let plans = viewer.canChange ? figures.plans() : nil
         let presenter = UserPresenter(
             figures: await figures.user(user),
             vocabulary: figures.words.current.standard,
-            mayChange: viewer.canChange
+            mayChange: viewer.canChange,
+            partSearch: partSearch
         )
         var frame = authenticator.frame("User \(user)", viewer)
         frame.isUsers = true
@@ -67,11 +69,12 @@ struct UserActionHandler: Sendable {
         var actions = UserPage.Actions(user: user.description, csrfToken: frame.csrfToken)
         actions.period = snapshot.map { TimeText.period($0.period) }
         actions.grantCaveat = snapshot.flatMap { ActionCaveat(.grant(messages: 1), $0) }?.notice
-        actions.resetCaveat = snapshot.flatMap { ActionCaveat(.reset, $0) }?.notice
+        actions.resetCaveat = snapshot.flatMap { ActionCaveat(.reset(nil), $0) }?.notice
         actions.messages = draft?.value("grant", "messages")
         actions.messagesError = draft?.error("grant", "messages")
         actions.grantReason = reason("grant")
         actions.resetReason = reason("reset")
+        actions.resetChoice = presenter.resetChoice(selected: draft?.value("reset", "part"))
         actions.hasWindow = snapshot?.closableWindow?.resetsAt != nil
         actions.windowReason = reason("window")
         actions.forgetReason = reason("forget")
@@ -108,7 +111,13 @@ struct UserActionHandler: Sendable {
         do throws(ActionForm.InvalidField) {
             form = try ActionForm.read(action: action, fields, plans: plans)
         } catch {
-            return await userPage(user, viewer, draft: Draft(action: action, fields: fields, error: error))
+            let part = fields["part"].flatMap(MessageParts.init(formValue:))?.all.first
+            return await userPage(
+                user,
+                viewer,
+                partSearch: PartSearch(part?.name, in: nil),
+                draft: Draft(action: action, fields: fields, error: error)
+            )
         }
         guard fields["confirmed"] == "yes", let key = fields["key"], RandomIdentifier.isWellFormed(key) else {
             return await confirmation(form, user, viewer, plans)
@@ -131,7 +140,7 @@ struct UserActionHandler: Sendable {
         let confirmation = ActionConfirmation(
             form: form,
             user: user,
-            snapshot: await figures.snapshot(of: user),
+            snapshot: await figures.snapshot(of: user, in: form.parts),
             actor: viewer.actor,
             planLabel: planLabel,
             vocabulary: figures.words.current.standard
@@ -155,23 +164,24 @@ struct UserActionHandler: Sendable {
                     .grant(messages, key: MessageKey(validated: "dashboard:\(key)"), reason: form.reason),
                     by: ChangeAuthor(actor: viewer.actor)
                 )
-            case .reset: .change(.resetUsage(nil, parts: nil), by: author)
+            case .reset(let parts): .change(.resetUsage(nil, parts: parts), by: author)
             case .resetWindow: .change(.closeWindow(parts: nil), by: author)
             case .setPlan(let fields): .change(.setPlan(fields.change(of: user)), by: author)
             case .forget: .change(.forget, by: author)
             }
+        let name = form.parts == nil ? form.action.name : ActionResult.partReset
         let result: ActionResult
         switch await engine.perform(operation, for: user) {
         case .answer(let answer):
             result = ActionResult(
-                action: form.action.name,
+                action: name,
                 outcome: answer.isRepeated ? .repeated : .done,
                 limit: answer.snapshot.limit ?? 0,
                 caveat: ActionCaveat(form.action, answer.snapshot)
             )
-        case .done: result = ActionResult(action: form.action.name, outcome: .done, limit: 0)
-        case .failure(let error): result = ActionResult(action: form.action.name, outcome: .init(error), limit: 0)
-        default: result = ActionResult(action: form.action.name, outcome: .failed, limit: 0)
+        case .done: result = ActionResult(action: name, outcome: .done, limit: 0)
+        case .failure(let error): result = ActionResult(action: name, outcome: .init(error), limit: 0)
+        default: result = ActionResult(action: name, outcome: .failed, limit: 0)
         }
         let signed = result.signed(user: user, viewer: viewer, signer: authenticator.signer)
         return PageResponse.redirect(to: "/dashboard/users/\(user)?result=\(signed)")

@@ -166,25 +166,32 @@ struct DashboardFigures: Sendable {
                 user: user,
                 usage: .failure(.databaseIsAway),
                 history: .failure(.databaseIsAway),
-                records: .failure(.databaseIsAway)
+                records: .failure(.databaseIsAway),
+                allowances: .failure(.databaseIsAway)
             )
         }
         async let usage = engine.perform(.usage, for: user)
         async let history = engine.perform(.history(24), for: user)
         async let records = self.records(of: user)
+        async let allowances = engine.perform(.allowances(nil), for: user)
         return await UserFigures(
             user: user,
             usage: DashboardFigures.result(of: usage) { if case .answer(let answer) = $0 { answer } else { nil } },
             history: DashboardFigures.result(of: history) {
                 if case .periodUsages(let periods) = $0 { periods } else { nil }
             },
-            records: records
+            records: records,
+            allowances: DashboardFigures.result(of: allowances) {
+                if case .allowances(_, let allowances) = $0 { allowances } else { nil }
+            }
         )
     }
 
     /// - Returns: nil if it cannot be loaded.
-    func snapshot(of user: UserID) async -> UsageSnapshot? {
-        guard !isDatabaseAway, case .answer(let answer) = await engine.perform(.usage, for: user) else { return nil }
+    func snapshot(of user: UserID, in parts: MessageParts?) async -> UsageSnapshot? {
+        guard !isDatabaseAway, case .answer(let answer) = await engine.perform(.usage.inParts(parts), for: user) else {
+            return nil
+        }
         return answer.snapshot
     }
 

@@ -41,7 +41,7 @@ extension OverviewPresenter {
     }
 
     /// Of plans, and of trials among them: a page must not grow with their number.
-    static let (plansMaximum, trialsMaximum) = (100, 10)
+    static let (plansMaximum, trialsMaximum, limitsMaximum) = (100, 10, 10)
 
     private func row(_ label: String, _ name: String?, _ plan: Plan?, _ report: PlanReport) -> PlansSection.Row {
         // A row that was inserted manually can have any text as its plan.
@@ -49,7 +49,8 @@ extension OverviewPresenter {
         return PlansSection.Row(
             label: label,
             name: name,
-            allowance: plan.map(OverviewPresenter.allowance) ?? "–",
+            allowance: plan.map { OverviewPresenter.text($0.allowance, $0.window, of: $0) } ?? "–",
+            limits: plan.map(OverviewPresenter.limits) ?? [],
             users: NumberText.grouped(report.users),
             link: listed.map { UserListQuery(period: figures.period, plan: $0).path() },
             linkLabel: "\(NumberText.count(report.users, "user")) on the plan \(label)",
@@ -59,16 +60,33 @@ extension OverviewPresenter {
         )
     }
 
-    private static func allowance(_ plan: Plan) -> String {
-        guard let allowance = plan.allowance.map(NumberText.grouped) else { return "unlimited" }
+    /// `800 a month, 80 in 3 h`
+    private static func text(_ allowance: Int?, _ window: Plan.Window?, of plan: Plan) -> String {
         let zone = plan.timeZone.map { " (\($0))" } ?? ""
-        return switch plan.cycle {
-        case .monthly: "\(allowance) a month"
-        case .weekly: "\(allowance) a week\(zone)"
-        case .daily: "\(allowance) a day\(zone)"
-        case .trial(let days): "\(allowance) in \(NumberText.count(days, "day"))"
-        case .lifetime: plan.allowance == 0 ? "none" : "\(allowance) in all"
+        let inPeriod = allowance.map { messages in
+            let number = NumberText.grouped(messages)
+            return switch plan.cycle {
+            case .monthly: "\(number) a month"
+            case .weekly: "\(number) a week\(zone)"
+            case .daily: "\(number) a day\(zone)"
+            case .trial(let days): "\(number) in \(NumberText.count(days, "day"))"
+            case .lifetime: messages == 0 ? "none" : "\(number) in all"
+            }
         }
+        let inWindow = window.map { "\(NumberText.grouped($0.messages)) in \(NumberText.duration($0.seconds))" }
+        let texts = [inPeriod, inWindow].compactMap(\.self)
+        return texts.isEmpty ? "unlimited" : texts.joined(separator: ", ")
+    }
+
+    /// Of each model and member, some at most: a page must not grow with their number.
+    private static func limits(_ plan: Plan) -> [String] {
+        let limits = plan.limits.prefix(limitsMaximum).map { limit in
+            let name = limit.label ?? (limit.kind == .member ? "each member" : limit.name)
+            let weight = limit.weight > 1 ? ", each counts \(limit.weight)" : ""
+            return "\(name.isolated): \(text(limit.allowance, limit.window, of: plan))\(weight)"
+        }
+        let more = plan.limits.count - limits.count
+        return limits + (more > 0 ? ["and \(NumberText.count(more, "limit")) more"] : [])
     }
 
     /// A trial's period never resets, so its usage rows are those of all users that ever had the trial.

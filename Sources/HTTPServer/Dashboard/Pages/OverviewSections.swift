@@ -67,6 +67,8 @@ struct PlansSection {
         /// The name in requests.
         var name: String?
         var allowance: String
+        /// Of its models and members.
+        var limits: [String]
         var users: String
         /// The list of the plan's users; nil if there are none, or for rows without a plan.
         var link: String?

@@ -88,12 +88,19 @@ struct UserPage {
         var messagesError: String?
         var grantReason = ReasonField(id: "grant-reason")
         var resetReason = ReasonField(id: "reset-reason")
+        /// Nil unless a model or a member is shown alone.
+        var resetChoice: ResetChoice?
         /// Whether a window is open.
         var hasWindow = false
         var windowReason = ReasonField(id: "window-reason")
         var forgetReason = ReasonField(id: "forget-reason")
         /// Nil while the plans cannot be read.
         var plan: PlanForm?
+    }
+
+    /// What a reset is about: all messages of the period, or those of a model or a member.
+    struct ResetChoice {
+        var options: [Option]
     }
 
     /// The reason for the audit log.
@@ -124,6 +131,8 @@ struct UserPage {
     var user: String
     var notices: [Notice]
     var usage: Usage?
+    /// Nil if the plan limits no models and no members.
+    var parts: PartsSection?
     var texts: Texts?
     var actions: Actions?
     var chart: ChartSection?

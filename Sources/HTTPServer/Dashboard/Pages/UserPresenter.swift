@@ -7,6 +7,8 @@ struct UserFigures: Sendable {
     var usage: Result<Answer, EngineError>
     var history: Result<[PeriodUsage], EngineError>
     var records: Result<UserDetails, EngineError>
+    /// Of the models and members in the open period.
+    var allowances: Result<[ReportedAllowance], EngineError>
 }
 
 /// Turns one user's figures into texts and a bar.
@@ -16,6 +18,8 @@ struct UserPresenter {
     var vocabulary = Words.shipped.standard
     /// The viewer has the scope operator.
     var mayChange = false
+    /// The model or member to show alone; nil shows all.
+    var partSearch: PartSearch?
 
     /// - Parameter actions: the operator's forms; nil for a viewer that may not change anything.
     func page(_ frame: Frame, notices: [Notice], actions: UserPage.Actions?) -> UserPage {
@@ -26,6 +30,7 @@ struct UserPresenter {
             user: figures.user.description,
             notices: notices + errorNotices + stateNotices + (isUnknown ? [UserPresenter.unknown] : []),
             usage: answer.map { usage($0) },
+            parts: partsSection,
             texts: answer.map { texts($0.snapshot) },
             actions: answer == nil ? nil : actions,
             chart: chart(periods),
@@ -59,6 +64,7 @@ struct UserPresenter {
         if case .failure(let error) = figures.usage { errors.append(error) }
         if case .failure(let error) = figures.history { errors.append(error) }
         if case .failure(let error) = figures.records { errors.append(error) }
+        if case .failure(let error) = figures.allowances { errors.append(error) }
         return errors
     }
 
@@ -119,28 +125,21 @@ struct UserPresenter {
         let snapshot = answer.snapshot
         let limit = snapshot.limit
         let used = NumberText.grouped(snapshot.used)
-        let thresholds = limit.map { limit in
-            // The lowest count in the tier, rounded up.
-            [snapshot.plan.gentlePercent, snapshot.plan.prominentPercent].map { (limit * $0 + 99) / 100 }
-        }
         let bar = limit.map { limit in
-            ShareBar(
-                id: "usage",
-                title: snapshot.accessible.text(in: vocabulary),
-                summary: NumberText.percent(snapshot.used, of: max(limit, 1))
-                    + " of the limit; tier \(snapshot.tier.rawValue)",
-                parts: [
-                    ShareBar.Part(name: snapshot.tier.rawValue, count: snapshot.used),
-                    ShareBar.Part(name: "held", count: snapshot.held),
-                ],
-                whole: max(limit, 1),
-                marks: thresholds ?? []
-            ).svg
+            self.bar(
+                "usage",
+                snapshot.accessible.text(in: vocabulary),
+                used: snapshot.used,
+                held: snapshot.held,
+                of: limit,
+                snapshot.tier,
+                snapshot.plan
+            )
         }
         let stateClass = UserPresenter.stateClass(snapshot)
         return UserPage.Usage(
             used: limit.map { "\(used) of \(NumberText.grouped($0))" } ?? used,
-            sentence: sentence(snapshot, thresholds),
+            sentence: sentence(snapshot),
             bar: bar,
             state: snapshot.denialReason == .trialEnded ? "trial ended" : snapshot.state.rawValue.spaced,
             stateClass: stateClass,
@@ -150,9 +149,36 @@ struct UserPresenter {
         )
     }
 
-    private func sentence(_ snapshot: UsageSnapshot, _ thresholds: [Int]?) -> String {
-        guard let thresholds, snapshot.limit != 0 else { return snapshot.accessible.text(in: vocabulary) + "." }
-        let marks = thresholds.map(NumberText.grouped)
+    /// What is used and held of a limit, with marks where the tiers gentle and prominent begin.
+    func bar(
+        _ id: String,
+        _ title: String,
+        used: Int,
+        held: Int,
+        of limit: Int,
+        _ tier: Tier,
+        _ plan: Plan
+    ) -> String {
+        ShareBar(
+            id: id,
+            title: title,
+            summary: "\(NumberText.percent(used, of: max(limit, 1))) of the limit; tier \(tier.rawValue)",
+            parts: [
+                ShareBar.Part(name: tier.rawValue, count: used), ShareBar.Part(name: "held", count: held),
+            ],
+            whole: max(limit, 1),
+            marks: UserPresenter.thresholds(of: limit, plan)
+        ).svg
+    }
+
+    /// The lowest counts in the tiers gentle and prominent, rounded up.
+    private static func thresholds(of limit: Int, _ plan: Plan) -> [Int] {
+        [plan.gentlePercent, plan.prominentPercent].map { (limit * $0 + 99) / 100 }
+    }
+
+    private func sentence(_ snapshot: UsageSnapshot) -> String {
+        guard let limit = snapshot.limit, limit != 0 else { return snapshot.accessible.text(in: vocabulary) + "." }
+        let marks = UserPresenter.thresholds(of: limit, snapshot.plan).map(NumberText.grouped)
         return snapshot.accessible.text(in: vocabulary)
             + ". The marks show where the tiers gentle (\(marks[0])) and prominent (\(marks[1])) begin."
     }

@@ -34,6 +34,13 @@ enum NumberText {
         "\(grouped(number)) \(number == 1 ? noun : plural ?? noun + "s")"
     }
 
+    /// The length of a window in its largest whole unit: `3 h`, `90 min`, `7 days`.
+    static func duration(_ seconds: Int) -> String {
+        if seconds % 86_400 == 0 { return count(seconds / 86_400, "day") }
+        if seconds % 3_600 == 0 { return "\(grouped(seconds / 3_600)) h" }
+        return seconds % 60 == 0 ? "\(grouped(seconds / 60)) min" : "\(grouped(seconds)) s"
+    }
+
     /// The age of a figure: `just now`, `12 s ago`, `3 min ago`, `2 h ago`.
     static func age(_ age: Duration) -> String {
         let seconds = max(0, age.components.seconds)
