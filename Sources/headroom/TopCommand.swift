@@ -1,8 +1,11 @@
 import ArgumentParser
+import Engine
 import Foundation
 import OperatorConsole
+import Postgres
 import ServiceCore
 import UnixSignals
+import Usage
 
 struct TopCommand: AsyncParsableCommand {
     static let configuration = CommandConfiguration(
@@ -11,19 +14,28 @@ struct TopCommand: AsyncParsableCommand {
         discussion: """
             Draws once a second; q or Ctrl-C quits. If standard output is not a terminal, it prints a line a second \
             instead, and with --json an object. The busiest users are read at most every 5 seconds, less often if the \
-            answer takes long.
+            answer takes long. With --by it connects to the database instead, and lists the models or the members of all \
+            accounts with the most messages in a billing period.
             """
     )
 
-    @Option(help: "Busiest users to show (0 to 1000).") var users = 10
+    @Option(help: "Busiest users, models or members to show (0 to 1000).") var users = 10
     @Flag(help: "Print one sample, then exit.") var once = false
+    @Option(help: "model or member: list these, once.") var by: PlanLimit.Kind?
+    @Option(help: "With --by: \(BillingPeriod.forms) (default: this month, UTC).") var period: String?
     @OptionGroup var options: TargetOptions
+    @OptionGroup(title: "Database, with --by") var database: DatabaseOptions
 
     func validate() throws {
         guard (0...1_000).contains(users) else { throw ValidationError("--users must be 0 to 1000") }
+        guard by != nil || period == nil else { throw ValidationError("--period needs --by") }
+        if let period, BillingPeriod(period) == nil {
+            throw ValidationError("the period must be \(BillingPeriod.forms)")
+        }
     }
 
     func run() async throws {
+        if let by { return try await list(by) }
         let address = try options.address()
         let watch = ServiceWatch(address: address, access: try options.access(), users: users, target: options.target)
         if once {
@@ -44,6 +56,41 @@ struct TopCommand: AsyncParsableCommand {
             group.cancelAll()
             await watch.close()
             try end?.get()
+        }
+    }
+
+    private func list(_ kind: PlanLimit.Kind) async throws {
+        let (period, users) = (period.flatMap { BillingPeriod($0) }, users)
+        let access = try DatabaseAccess(database)
+        let parts = try await access.run(onThreadNamed: "headroom.top", failingWith: TopCommand.failure) { database in
+            try TopPartsReader(database: database).parts(kind, in: period, limit: users).map { part in
+                TopPartsTable.Part(
+                    name: part.name,
+                    label: part.label,
+                    period: part.period,
+                    used: part.used,
+                    held: part.held,
+                    accounts: part.accounts,
+                    blocked: part.blocked,
+                    account: part.account
+                )
+            }
+        }
+        guard !parts.isEmpty else {
+            throw CommandFailure.notFound("no messages of a \(kind.rawValue) are counted in that period")
+                .exitCodeAfterPrinting()
+        }
+        let table = TopPartsTable(parts)
+        try StandardOutput.print(list: parts, asJSON: options.json, else: table.text(width: Terminal.size?.width))
+    }
+
+    private static func failure(_ error: PostgresError) -> CommandFailure {
+        switch error.sqlState {
+        case .insufficientPrivilege:
+            .permissionDenied(
+                "this role may not read models and members; connect as one that is granted headroom_operator"
+            )
+        default: CommandFailure(error)
         }
     }
 
@@ -119,3 +166,5 @@ struct TopCommand: AsyncParsableCommand {
         Date().formatted(.iso8601.time(includingFractionalSeconds: false).timeSeparator(.colon))
     }
 }
+
+extension PlanLimit.Kind: ExpressibleByArgument {}

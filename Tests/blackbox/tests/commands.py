@@ -211,7 +211,8 @@ period   used  limit  tier
         for arguments in (
             ("user", "nobody"), ("user", MISSING[:-1]), ("user",), ("user", MISSING + "\nRESETUSAGE"), ("audit", "no body"),
             ("user", MISSING, "--months", "0"), ("report", "2026-13"), ("report", "March"), ("report", "trial\nQUIT"),
-            ("top", "--users", "1001"), ("audit", MISSING, "--limit", "0"),
+            ("top", "--users", "1001"), ("top", "--by", "plan"), ("top", "--period", "2026-03"),
+            ("top", "--by", "model", "--period", "March"), ("audit", MISSING, "--limit", "0"),
         ):  # fmt: skip
             with self.subTest(arguments=arguments):
                 ran = self.headroom(*arguments, target=arguments[0] != "audit")
@@ -263,6 +264,38 @@ blocked        2  40.0 %
         text = self.headroom("top", "--once").stdout
         self.assertRegex(text, rf"{users[2]}  2026-03  2,147,483,643 +800  blocked\n")
         self.assertRegex(text, r"answers a second, p50 ")
+
+    def top_by(self, *arguments):
+        return command("top", "--by", *arguments, database_url=self.database_url)
+
+    def test_top_by_lists_the_models_and_the_members_of_all_accounts(self):
+        self.limit_parts("teams")
+        accounts = [self.subscriber("teams"), self.subscriber("teams")]
+        member, other = self.user(), self.user()
+        for account, n, model, who in [(accounts[0], 7, "top-large-2", member), (accounts[1], 10, "top-large-1", member),
+                                       (accounts[1], 3, "top-small", other)]:  # fmt: skip
+            self.assertIn("+ALLOWED ", self.send_command(f"CONSUME {account} {n} model={model} member={who}"))
+        models = [json.loads(line) for line in self.top_by("model", "--json").stdout.splitlines()]
+        self.assertEqual(
+            models,
+            [{"name": "top-large-*", "label": "Large", "period": "2026-03", "used": 17, "held": 0, "accounts": 2, "blocked": 1,
+              "account": None},
+             {"name": "top-small", "label": "top-small", "period": "2026-03", "used": 3, "held": 0, "accounts": 1, "blocked": 0,
+              "account": accounts[1]}],
+        )  # fmt: skip
+        # With this model, a message takes two of the member's.
+        self.assertRegex(self.top_by("member").stdout, rf"\n{member} +- +2026-03 +34 +0 +2 +0  -\n{other} .* {accounts[1]}\n\Z")
+        self.assertEqual(len(self.top_by("model", "--users", "1", "--period", "2026-03").stdout.splitlines()), 2)
+        self.refused(1, "^Error: no messages of a model are counted in that period$", self.top_by("model", "--period", "1999-01"))
+
+    def limit_parts(self, plan):
+        """A plan with limits of models and members."""
+        self.psql.run(f"insert into headroom.plans (plan, label, cycle, allowance) values ('{plan}', 'Teams', 'monthly', 2000)")
+        self.psql.run(
+            "insert into headroom.plan_limits (plan, kind, name, label, allowance, window_messages, window_seconds, weight)"
+            f" values ('{plan}', 'model', 'top-large-*', 'Large', 10, 20, 3600, 2),"
+            f" ('{plan}', 'model', 'top-small', null, null, null, null, 1), ('{plan}', 'member', '*', null, 100, null, null, 1)"
+        )
 
     def test_top_without_a_terminal_prints_a_line_a_second_and_continues_after_a_restart(self):
         # The kernel does not give this port to connections while the service is down.
