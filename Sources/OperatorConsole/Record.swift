@@ -7,7 +7,8 @@ public struct Record: Sendable, Equatable, Encodable {
     /// Names of fields that are counts.
     private static let numbers: Set = [
         "used", "held", "limit", "remaining", "day", "days", "retry_after", "shadow", "released", "replayed",
-        "degraded", "users", "messages", "silent", "gentle", "prominent", "blocked",
+        "degraded", "users", "messages", "window_limit", "window_used", "window_remaining", "weight",
+        "silent", "gentle", "prominent", "blocked",
     ]
 
     public init(_ line: FieldLine) {

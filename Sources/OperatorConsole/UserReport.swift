@@ -4,10 +4,13 @@ public struct UserReport: Sendable, Encodable {
     public let usage: Record
     /// The answer to HISTORY.
     public let history: [Record]
+    /// The answer to ALLOWANCES.
+    public let allowances: [Record]
 
-    public init(usage: Record, history: [Record]) {
+    public init(usage: Record, history: [Record], allowances: [Record]) {
         self.usage = usage
         self.history = history
+        self.allowances = allowances
     }
 
     public var text: String { text(width: nil) }
@@ -24,9 +27,8 @@ public struct UserReport: Sendable, Encodable {
         table.add("tier", "\(usage.text("tier") ?? ""), shown as \(usage.text("display") ?? "")")
         if let notice = usage.text("notice") { table.add("notice", notice) }
         if let banner = usage.text("banner") { table.add("banner", banner) }
-        let summary = table.fields(width: width)
-        guard !history.isEmpty else { return summary + "\n\nno messages yet" }
-        return summary + "\n\n" + periods
+        let sections = [table.fields(width: width), parts(width: width), history.isEmpty ? "no messages yet" : periods]
+        return sections.compactMap(\.self).joined(separator: "\n\n")
     }
 
     /// `Premium (paid), cancelled, ends 2026-12-01T00:00:00Z, pro before`
@@ -51,6 +53,40 @@ public struct UserReport: Sendable, Encodable {
             parts.append("the allowance comes back \(resets)")
         }
         return parts.joined(separator: ", ")
+    }
+
+    /// In the text. JSON has all members of an account.
+    private static let membersMaximum = 20
+
+    /// The models, and the members with the most messages; nil without any.
+    private func parts(width: Int?) -> String? {
+        guard !allowances.isEmpty else { return nil }
+        let models = allowances.filter { $0.text("kind") == "model" }
+        let members = allowances.filter { $0.text("kind") == "member" }.sorted { $0.count("used") > $1.count("used") }
+        var table = TextTable([.left, .left, .right, .right, .right, .left, .left, .right, .left])
+        table.add("part", "name", "used", "held", "limit", "tier", "window", "weight", "fallback")
+        for part in models + members.prefix(UserReport.membersMaximum) {
+            table.add(
+                part.text("kind") ?? "",
+                part.text("name") ?? "",
+                grouped(part.count("used")),
+                grouped(part.count("held")),
+                part.allowance("limit"),
+                part.text("tier") ?? "",
+                window(part),
+                grouped(part.count("weight")),
+                part.text("fallback") ?? "-"
+            )
+        }
+        let more = members.count - UserReport.membersMaximum
+        return table.records(width: width) + (more > 0 ? "\nand \(grouped(more)) more members" : "")
+    }
+
+    /// `48 of 50, until 2026-11-21T19:30:00Z`
+    private func window(_ part: Record) -> String {
+        guard part.values["window_limit"] != nil else { return "-" }
+        let end = part.text("window_resets").map { ", until \($0)" } ?? ""
+        return "\(grouped(part.count("window_used"))) of \(grouped(part.count("window_limit")))\(end)"
     }
 
     private var periods: String {

@@ -28,6 +28,11 @@ struct UserCommand: AsyncParsableCommand {
     static func report(of user: UserArgument, months: Int, _ client: LineClient) async throws -> UserReport {
         let usage = try Record(await client.request(words: ["USAGE", user.text], timeout: .seconds(10)), status: "OK")
         let history = try await client.request(words: ["HISTORY", user.text, "\(months)"], timeout: .seconds(10))
-        return UserReport(usage: usage, history: try [Record](history, status: "PERIOD"))
+        let allowances = try await client.request(words: ["ALLOWANCES", user.text], timeout: .seconds(10))
+        return UserReport(
+            usage: usage,
+            history: try [Record](history, status: "PERIOD"),
+            allowances: try [Record](allowances, status: "ALLOWANCE")
+        )
     }
 }

@@ -44,6 +44,27 @@ struct ReplyTests {
         )
     }
 
+    @Test("A model or a member has a line, without the fields that do not apply")
+    func allowances() {
+        var model = ReportedAllowance(kind: .model, name: "gpt-5*", used: 60, held: 2, tier: .prominent, weight: 5)
+        (model.label, model.limit, model.fallback) = ("Large ones", 500, "mini")
+        (model.windowLimit, model.windowUsed) = (50, 48)
+        model.windowResetsAt = Instant("2026-11-21T19:30:00Z")
+        let member = ReportedAllowance(kind: .member, name: userText, used: 0, held: 0, tier: .silent)
+        #expect(
+            encoded(.allowances(Example.november, [model, member]))
+                == "*2\r\n+ALLOWANCE period=2026-11 kind=model name=gpt-5* label=\"Large ones\" used=60 held=2 limit=500 "
+                + "tier=prominent window_limit=50 window_used=48 window_resets=2026-11-21T19:30:00Z weight=5 "
+                + "fallback=mini\r\n+ALLOWANCE period=2026-11 kind=member name=\(userText) used=0 limit=unlimited "
+                + "tier=silent weight=1\r\n"
+        )
+        let longest = String(repeating: "\"", count: 256)
+        model.label = longest
+        (model.used, model.held, model.limit, model.windowUsed) = (.max, .max, .max, .max)
+        (model.windowLimit, model.weight) = (.max, .max)
+        #expect(encoded(.allowances(Example.november, [model])).hasSuffix("fallback=mini\r\n"), "the line has room")
+    }
+
     @Test("A report counts users, messages and the users of each tier")
     func report() {
         var report = PeriodReport(period: Example.november)

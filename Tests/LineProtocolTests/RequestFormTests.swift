@@ -79,6 +79,8 @@ struct RequestFormTests {
         ("USAGE \(userText) 2026-11", .usage(user: user, period: month)),
         ("USAGE \(userText) 2026-11.2", .usage(user: user, period: second)),
         ("USAGE \(userText) trial", .usage(user: user, period: BillingPeriod(planNamed: "trial"))),
+        ("ALLOWANCES \(userText)", .allowances(user: user, period: nil)),
+        ("allowances \(userText) 2026-11.2", .allowances(user: user, period: second)),
         ("HISTORY \(userText)", .history(user: user, months: 12)),
         ("HISTORY \(userText) 1", .history(user: user, months: 1)),
         ("HISTORY \(userText) 1200", .history(user: user, months: 1_200)),

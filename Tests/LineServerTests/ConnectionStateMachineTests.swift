@@ -162,6 +162,8 @@ struct ConnectionStateMachineTests {
         let verbs: [(Command, EngineOperation)] = [
             (.consume(user: ada, messages: 3), .consume(3)), (.check(user: ada, messages: 2), .check(2)),
             (.usage(user: ada, period: nil), .usage), (.usage(user: ada, period: november), .usageInPeriod(november)),
+            (.allowances(user: ada, period: nil), .allowances(nil)),
+            (.allowances(user: ada, period: november), .allowances(november)),
             (.history(user: ada, months: 5), .history(5)), (.setPlan(change), .setPlan(change)),
             (.resetUsage(user: ada, period: november), .resetUsage(november)), (.forget(user: ada), .forget),
             (.grant(user: ada, messages: 5, key: key, reason: "a b"), .grant(5, key: key, reason: "a b")),

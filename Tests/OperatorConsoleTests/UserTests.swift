@@ -7,10 +7,15 @@ struct UserTests {
     private static let april = "2026-04-01T00:00:00Z"
     private static let user = "7f1c0a52-3a51-4a7e-9d55-0b6a3f1f7c11"
 
-    private func report(_ usage: String, _ history: [String] = []) throws -> UserReport {
+    private func report(
+        _ usage: String,
+        _ history: [String] = [],
+        _ allowances: [String] = []
+    ) throws -> UserReport {
         UserReport(
             usage: try Record(["+OK user=\(UserTests.user) \(usage)"], status: "OK"),
-            history: try [Record](history.map { "+PERIOD user=\(UserTests.user) \($0)" }, status: "PERIOD")
+            history: try [Record](history.map { "+PERIOD user=\(UserTests.user) \($0)" }, status: "PERIOD"),
+            allowances: try [Record](allowances.map { "+ALLOWANCE period=2026-03 \($0)" }, status: "ALLOWANCE")
         )
     }
 
@@ -79,6 +84,34 @@ struct UserTests {
         )
         #expect(report.text.contains("\nremaining  unlimited\n"))
         #expect(report.text.hasSuffix("\n\nno messages yet"))
+    }
+
+    @Test("models and members are a table, of the members those with the most messages; JSON has all")
+    func parts() throws {
+        let members = (1...22).map { "kind=member name=m\($0) used=\($0) limit=100 tier=silent weight=1" }
+        let report = try report(
+            "plan=team state=active tier=silent display=hidden used=0 limit=9 remaining=9 period=2026-03 label=Team "
+                + "accessible=none",
+            [],
+            [
+                "kind=model name=gpt-5* label=Large used=60 held=2 limit=unlimited tier=prominent window_limit=50 "
+                    + "window_used=48 window_resets=2026-03-21T19:30:00Z weight=5 fallback=mini"
+            ] + members
+        )
+        let lines = report.text.split(separator: "\n", omittingEmptySubsequences: false)
+        let table = lines.drop { !$0.isEmpty }.dropFirst()
+        let window = "48 of 50, until 2026-03-21T19:30:00Z"
+        #expect(
+            Array(table.prefix(3)) == [
+                "part    name    used  held      limit  tier       window                                weight  fallback",
+                "model   gpt-5*    60     2  unlimited  prominent  \(window)       5  mini",
+                "member  m22       22     0        100  silent     -                                          1  -",
+            ]
+        )
+        #expect(report.text.contains("\nmember  m3 ") && !report.text.contains("\nmember  m2 "))
+        #expect(report.text.contains("\nand 2 more members\n\nno messages yet"))
+        #expect(try json(try report.jsonLine(), "allowances", "0", "window_used") == "48")
+        #expect(try json(try report.jsonLine(), "allowances", "22", "name") == "m22")
     }
 
     @Test("another reply is refused", arguments: ["+PONG", "OK", "+BLOCKED user=x", "+OK used", ""])

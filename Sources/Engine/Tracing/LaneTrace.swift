@@ -227,7 +227,8 @@ extension UnbatchedOperation {
     /// The name of the verb in the line protocol.
     fileprivate var verb: String {
         switch self {
-        case .usageInPeriod, .allowances: "USAGE"
+        case .usageInPeriod: "USAGE"
+        case .allowances: "ALLOWANCES"
         case .history: "HISTORY"
         case .change(.setPlan, _): "SETPLAN"
         case .change(.grant, _): "GRANT"

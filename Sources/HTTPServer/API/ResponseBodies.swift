@@ -116,14 +116,6 @@ struct AllowancesBody: Encodable {
     }
 }
 
-extension ReportedAllowance {
-    /// Messages that may still be sent in the period; nil without a limit.
-    fileprivate var remaining: Int? { limit.map { max(0, $0 - used - held) } }
-
-    /// Messages that may still be sent in the window; nil without one.
-    fileprivate var windowRemaining: Int? { windowLimit.map { max(0, $0 - (windowUsed ?? 0)) } }
-}
-
 /// `GET /v1/report`.
 struct ReportBody: Encodable {
     let period: String

@@ -57,7 +57,7 @@ struct UsageRoutes: RouteProvider {
 
     @Sendable
     private func allowances(_ request: Request, _ context: HTTPContext) async throws -> Response {
-        try context.require(.usage)
+        try context.require(.allowances)
         let user = try context.user(in: namespace)
         let period = try QueryParameters(request, allowing: "period").period()
         let outcome = await engine.perform(.unbatched(.allowances(period)), for: user)

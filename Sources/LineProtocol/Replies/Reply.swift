@@ -8,6 +8,8 @@ public enum Reply: Sendable, Equatable {
     case answer(Answer)
     /// `*N`, then a `+PERIOD …` for each.
     case periodUsages([PeriodUsage])
+    /// `*N`, then a `+ALLOWANCE …` for each.
+    case allowances(BillingPeriod, [ReportedAllowance])
     /// `+REPORT …`
     case report(PeriodReport)
     case ok
@@ -38,7 +40,12 @@ extension Reply {
     public func encode(into buffer: inout ByteBuffer, in vocabulary: Vocabulary = Words.shipped.standard) {
         switch self {
         case .answer(let answer): answer.encode(into: &buffer, in: vocabulary)
-        case .periodUsages(let periods): encodePeriodUsages(periods, into: &buffer)
+        case .periodUsages(let periods):
+            encodeCount(periods.count, into: &buffer)
+            for period in periods { period.encode(into: &buffer) }
+        case .allowances(let period, let allowances):
+            encodeCount(allowances.count, into: &buffer)
+            for allowance in allowances { allowance.encode(in: period, into: &buffer) }
         case .report(let report): report.encode(into: &buffer)
         case .ok: buffer.writeStaticString("+OK\r\n")
         case .pong: buffer.writeStaticString("+PONG\r\n")
@@ -68,11 +75,6 @@ extension Reply {
             line.putLiteral("+")
             line.put(text)
         }
-    }
-
-    private func encodePeriodUsages(_ periods: [PeriodUsage], into buffer: inout ByteBuffer) {
-        encodeCount(periods.count, into: &buffer)
-        for period in periods { period.encode(into: &buffer) }
     }
 
     private func encodeError(_ error: ReplyError, into buffer: inout ByteBuffer) {

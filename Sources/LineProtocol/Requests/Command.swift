@@ -13,6 +13,8 @@ public enum Command: Sendable, Equatable {
     case check(user: UserID, messages: Int)
     /// A nil period means the current one.
     case usage(user: UserID, period: BillingPeriod?)
+    /// A nil period means the current one.
+    case allowances(user: UserID, period: BillingPeriod?)
     /// `months` is 1 to 1,200; a period that is not a month, such as a trial, counts as one.
     case history(user: UserID, months: Int)
     /// A nil period means every period that is open now.
@@ -63,6 +65,7 @@ extension Command {
         case .release: .release
         case .check: .check
         case .usage: .usage
+        case .allowances: .allowances
         case .history: .history
         case .report: .report
         case .top: .top
@@ -115,7 +118,8 @@ extension Command {
             ["\(user)"] + optional(messages.map { "\($0)" }) + option(.key, key.text)
         case .release(let user, let key): ["\(user)"] + option(.key, key.text)
         case .check(let user, let messages): ["\(user)", "\(messages)"]
-        case .usage(let user, let period), .resetUsage(let user, let period): ["\(user)"] + optional(period?.label)
+        case .usage(let user, let period), .allowances(let user, let period), .resetUsage(let user, let period):
+            ["\(user)"] + optional(period?.label)
         case .closeWindow(let user): ["\(user)", Command.window]
         case .history(let user, let months): ["\(user)", "\(months)"]
         case .report(let period): optional(period?.label)

@@ -10,6 +10,14 @@ extension VerbDefinition {
         .usage(user: try arguments.user(), period: try arguments.period(at: 1))
     }
 
+    static let allowances = VerbDefinition(
+        "ALLOWANCES <user> [period]",
+        "usage by model and by member, of those that the plan limits or counts",
+        [.chat, .dashboard, .operator]
+    ) { arguments throws(ReplyError) in
+        .allowances(user: try arguments.user(), period: try arguments.period(at: 1))
+    }
+
     static let history = VerbDefinition(
         "HISTORY <user> [months]",
         "usage by period, newest first (default 12 months)",

@@ -8,6 +8,7 @@ public enum Verb: String, CaseIterable, Sendable {
     case commit = "COMMIT"
     case release = "RELEASE"
     case usage = "USAGE"
+    case allowances = "ALLOWANCES"
     case history = "HISTORY"
     case report = "REPORT"
     case top = "TOP"
@@ -36,6 +37,7 @@ public enum Verb: String, CaseIterable, Sendable {
         case .commit: .commit
         case .release: .release
         case .usage: .usage
+        case .allowances: .allowances
         case .history: .history
         case .report: .report
         case .top: .top

@@ -371,10 +371,11 @@ struct ConnectionStateMachine {
         switch outcome {
         case .answer(let answer): .answer(answer)
         case .periodUsages(let periods): .periodUsages(periods)
+        case .allowances(let period, let allowances): .allowances(period, allowances)
         case .done: .ok
         case .report(let report): .report(report)
         case .subscribed: .ok
-        case .periods, .allowances:
+        case .periods:
             .error(ReplyError(EngineError(.internal, "no verb has this outcome; please report it")))
         case .failure(let error):
             switch fallback.answer(to: error, allowsWhenUnavailable: allowsWhenUnavailable, in: vocabulary) {

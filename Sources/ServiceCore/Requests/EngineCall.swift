@@ -25,6 +25,7 @@ package enum EngineCall: Equatable, Sendable {
         case .release(let user, let key): self = .operation(user, .release(key), .releasing(user))
         case .usage(let user, nil): self = .operation(user, .usage, .reading)
         case .usage(let user, let period?): self = EngineCall(user, period, nil)
+        case .allowances(let user, let period): self = .operation(user, .allowances(period), .other)
         case .history(let user, let months): self = .operation(user, .history(months), .other)
         case .setPlan(let change): self = EngineCall(.setPlan(change), of: change.user, by: identity)
         case .grant(let user, let messages, let key, let reason):

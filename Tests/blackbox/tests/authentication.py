@@ -41,7 +41,7 @@ class TokensRequired(TokenCase):
 
     VERBS = {
         "chat": ["CONSUME", "RESERVE", "COMMIT", "RELEASE"],
-        "chat dashboard operator": ["CHECK", "USAGE"],
+        "chat dashboard operator": ["CHECK", "USAGE", "ALLOWANCES"],
         "dashboard operator": ["HISTORY", "REPORT", "TOP", "UNSUBSCRIBE", "SUBSCRIBE"],
         "operator": ["SETPLAN", "GRANT", "RESETUSAGE", "FORGET"],
         "": ["PING", "ECHO", "HELP", "INFO", "SELECT", "CLIENT", "COMMAND", "HELLO"],
