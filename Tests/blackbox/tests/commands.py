@@ -199,6 +199,18 @@ period   used  limit  tier
         )  # fmt: skip
         self.assertEqual(len(self.json("user", user, "--months", "1")["history"]), 1)
 
+    def test_user_shows_the_models_and_the_members_of_an_account(self):
+        self.limit_parts("family")
+        user, member = self.subscriber("family"), self.user()
+        self.send_command(f"CONSUME {user} 7 model=top-large-1 member={member}")
+        text = self.headroom("user", user).stdout
+        self.assertRegex(text, r"\nmodel +top-large-\* +7 +0 +10 +silent +7 of 20, until 2026-03-\S+ +2  -\n")
+        self.assertRegex(text, r"\nmodel +top-small +0 +0 +unlimited +silent +- +1  -\n")
+        self.assertRegex(text, rf"\nmember +{member} +14 +0 +100 +silent +- +1  -\n")
+        shown = self.json("user", user)["allowances"]
+        self.assertEqual([part["name"] for part in shown], ["top-large-*", "top-small", member])
+        self.assertEqual([shown[0][name] for name in ("used", "limit", "window_limit", "window_used", "weight")], [7, 10, 20, 7, 2])
+
     def test_user_shows_unlimited_as_null_and_a_new_user_without_periods(self):
         shown = self.json("user", self.subscriber("pro", used=3))
         self.assertEqual([shown["usage"][name] for name in ("used", "limit", "remaining")], [3, None, None])

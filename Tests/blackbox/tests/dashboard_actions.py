@@ -90,6 +90,41 @@ class Plans(AccessCase):
             self.assertNotIn("<script>alert", page.text)
 
 
+class ModelsAndMembers(AccessCase):
+    def test_each_is_shown_found_and_reset_alone(self):
+        self.psql.run("insert into headroom.plans (plan, label, cycle, allowance) values ('crew', 'Crew', 'monthly', 2000)")
+        self.psql.run(
+            "insert into headroom.plan_limits (plan, kind, name, label, allowance, weight, fallback)"
+            " values ('crew', 'model', 'large-*', 'Large', 10, 2, 'small'), ('crew', 'member', '*', null, 100, 1, null)"
+        )
+        user, member, other = new_user(), new_user(), new_user()
+        self.psql.run(f"select set_plan('{user}', 'crew')")
+        for who, n in ((member, 3), (other, 7)):
+            self.assertIn("+ALLOWED ", self.send_command(f"CONSUME {user} {n} model=large-1 member={who}"))
+        client = self.signed_in()
+        page = visible_text(client.get(f"/dashboard/users/{user}"))
+        for text in ("Large large-* blocked", "10 of 10 messages in this period", "A message takes 2 of the user’s messages.",
+                     "When it is used up, small is offered.", "14 of 100 messages in this period"):  # fmt: skip
+            self.assertIn(text, page)
+        self.assertLess(page.index(other), page.index(member), "the fuller one comes first")
+        found = client.get(f"/dashboard/users/{user}?part={member.upper()}")
+        self.assertIn("6 of 100 messages in this period", visible_text(found))
+        self.assertNotIn(other, visible_text(found))
+        self.assertIn(f'<option value="member:{member}" selected>', found.text)
+        self.assertIn("It has no messages", visible_text(client.get(f"/dashboard/users/{user}?part={new_user()}")))
+        confirmation, done = self.act(client, user, "reset", part="model:large-*")
+        self.assertRegex(visible_text(confirmation), r"Set the count of the model Large in \w+ \d+ from 10 to 0\?")
+        page = visible_text(client.get(done.headers["Location"]))
+        self.assertIn("Reset. The count of this model or member was set to 0, and its window is closed.", page)
+        usage = Answer(self.send_command(f"USAGE {user} model=large-1 member={member}"))
+        self.assertEqual((usage.used, usage["model_used"], usage["member_used"]), (20, "0", "6"))
+        self.act(client, user, "reset", part=f"member:{member}")
+        usage = Answer(self.send_command(f"USAGE {user} member={member}"))
+        self.assertEqual((usage.used, usage["member_used"]), (20, "0"))
+        self.assertEqual([row[:3] for row in self.audit(user)][1:], 2 * [["reset", "token:operator", "ticket 4711"]])
+        self.assertEqual(self.act(client, user, "reset", part="model:a b")[0].status, 400)
+
+
 class Forgetting(AccessCase):
     def forget(self, client, user, word):
         path = f"/dashboard/users/{user}"

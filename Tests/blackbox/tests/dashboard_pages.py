@@ -62,7 +62,7 @@ class PagesCase(Case):
 
 class Pages(PagesCase):
     def test_every_page_has_no_violation_of_axe_and_no_sideways_scrolling(self):
-        stranger = new_user()
+        stranger, account = new_user(), self.account()
         pages = {
             "overview": ("/dashboard", "Overview"),
             "user": (f"/dashboard/users/{ADA}", f"User {ADA}"),
@@ -74,6 +74,8 @@ class Pages(PagesCase):
             "missing": ("/dashboard/nowhere", "Page not found"),
             "revoked": (f"/dashboard/users/{self.put('revoked')}", None),
             "grace": (f"/dashboard/users/{self.put('grace_period')}", None),
+            "account": (f"/dashboard/users/{account}", None),
+            "member": (f"/dashboard/users/{account}?part={ADA}", None),
             "cut-off": ("/dashboard/users/7f1c0a52", "Find a user"),
             "list": ("/dashboard/list?tier=gentle", "Users"),
             "plan-list": ("/dashboard/list?plan=pro&period=" + self.month(), "Users"),
@@ -103,6 +105,21 @@ class Pages(PagesCase):
         user = new_user()
         ends = self.psql.value("select headroom.instant_text(headroom.now() + interval '20 days')")
         self.send_command(f"SETPLAN {user} paid", f"CONSUME {user} 12", f"SETPLAN {user} paid state={state} expires={ends}")
+        return user
+
+    def account(self):
+        """An account whose plan limits models and members, with some of each, and a name and a label as long as may be."""
+        self.psql.run("insert into headroom.plans (plan, label, cycle, allowance) values ('crew', 'Crew', 'monthly', 2000)")
+        self.psql.run(
+            "insert into headroom.plan_limits (plan, kind, name, label, allowance, window_messages, window_seconds, weight, fallback)"
+            " values ('crew', 'model', 'large', 'Large', 10, 9, 10800, 2, 'small'), ('crew', 'model', repeat('m', 63) || '*',"
+            " repeat('W', 64), 500, null, null, 1, null), ('crew', 'member', '*', null, 100, null, null, 1, null)"
+        )
+        user = new_user()
+        self.send_command(
+            f"SETPLAN {user} crew", f"CONSUME {user} 9 model=large member={ADA}", f"RESERVE {user} 2 key=m member={new_user()}",
+            *[f"CONSUME {user} {n} member={new_user()}" for n in range(1, 25)],
+        )  # fmt: skip
         return user
 
     def texts(self, selector):
