@@ -234,6 +234,25 @@ PEER_SCENARIOS = (
         ),
     ),
     Scenario(
+        name="parts",
+        stage="parts",
+        title="64 × 16, a model or a member with a limit of its own",
+        measurements=("headroom_without_parts", "headroom_with_model", "headroom_with_member"),
+        ratios=tuple(
+            Ratio(
+                name=f"{part}_to_none",
+                title=f"a {part} on every request / none",
+                numerator=f"headroom_with_{part}",
+                denominator="headroom_without_parts",
+            )
+            for part in ("model", "member")
+        ),
+        goals=(
+            Goal(name="model", title="a model on every request / none", of="model_to_none", at_least=0.6),
+            Goal(name="member", title="a member on every request / none", of="member_to_none", at_least=0.35),
+        ),
+    ),
+    Scenario(
         name="one_at_a_time",
         stage="main",
         title="one connection, one request at a time",
