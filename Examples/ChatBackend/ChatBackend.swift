@@ -37,8 +37,8 @@ struct ChatBackend: AsyncParsableCommand {
     @Option(help: "built-in, or the URL of an API like OpenAI's, such as https://api.openai.com/v1.")
     var model = "built-in"
 
-    @Option(help: "The model's name at that URL.")
-    var modelName = ""
+    @Option(help: "A model's name at that URL and in Headroom: NAME or NAME=LABEL. Repeat it to offer a choice.")
+    var modelName: [LabelledModel] = []
 
     @Option(help: "Milliseconds between the words of the built-in model.")
     var paceMs = 40
@@ -56,7 +56,7 @@ struct ChatBackend: AsyncParsableCommand {
     /// Everything that runs. The client is first, so it stops last: answers under way give back what they hold before.
     ///
     /// - Parameters:
-    ///   - model: used instead of the configured one.
+    ///   - model: used instead of the configured ones.
     ///   - deadline: for Headroom's answers. Users wait for them, so it is short.
     func services(
         environment: [String: String],
@@ -75,7 +75,7 @@ struct ChatBackend: AsyncParsableCommand {
         let client = HeadroomClient(configuration, logger: logger)
         let routes = ChatRoutes(
             headroom: client,
-            model: try model ?? makeModel(key: environment["CHAT_MODEL_KEY"]),
+            models: try makeChoices(model, key: environment["CHAT_MODEL_KEY"]),
             store: try webhook.map { try StoreWebhook($0, authorization: environment["CHAT_WEBHOOK_AUTHORIZATION"]) },
             notifications: try environment["CHAT_NOTIFICATIONS_SECRET"].map { try NotificationInbox(secret: $0) },
             people: try people.map(Person.read) ?? [],
@@ -96,12 +96,22 @@ struct ChatBackend: AsyncParsableCommand {
         )
     }
 
-    private func makeModel(key: String?) throws -> any Model {
+    /// The models that users may choose: one at least.
+    ///
+    /// - Parameter other: used instead of the configured ones.
+    func makeChoices(_ other: (any Model)?, key: String?) throws -> [ModelChoice] {
+        if modelName.isEmpty { return [ModelChoice(name: nil, label: "", model: try other ?? makeModel(nil, key))] }
+        return try modelName.map {
+            ModelChoice(name: $0.name, label: $0.label, model: try other ?? makeModel($0.name, key))
+        }
+    }
+
+    private func makeModel(_ name: ModelName?, _ key: String?) throws -> any Model {
         if model == "built-in" { return BuiltInModel(pace: .milliseconds(paceMs)) }
-        guard let url = URL(string: model), url.host != nil, !modelName.isEmpty else {
+        guard let url = URL(string: model), url.host != nil, let name else {
             throw ValidationError("--model must be built-in, or a URL together with --model-name")
         }
-        return OpenAIModel(url: url, name: modelName, key: key, client: .shared)
+        return OpenAIModel(url: url, name: name.text, key: key, client: .shared)
     }
 }
 

@@ -6,7 +6,8 @@ import Logging
 /// The requests of the page. A product takes the user from a session instead of the path.
 struct ChatRoutes: Sendable {
     let headroom: HeadroomClient
-    let model: any Model
+    /// One at least. The first is that of messages that name none.
+    let models: [ModelChoice]
     let store: StoreWebhook?
     /// Nil without a secret: then they are refused.
     let notifications: NotificationInbox?
@@ -21,6 +22,7 @@ struct ChatRoutes: Sendable {
         var name: String
         var messages: [Message]
         var isAnswering: Bool
+        var models: [ModelChoice]
         var usage: UsageObject?
         var offline: String?
         var canSubscribe: Bool
@@ -29,6 +31,7 @@ struct ChatRoutes: Sendable {
     private struct NewMessage: Decodable {
         var id: UUID
         var text: String
+        var model: String?
     }
 
     private struct Offline: Encodable {
@@ -37,7 +40,7 @@ struct ChatRoutes: Sendable {
 
     func router() throws -> Router<ChatContext> {
         let conversations = Conversations()
-        let messages = MessageHandler(headroom: headroom, model: model, conversations: conversations, logger: logger)
+        let messages = MessageHandler(headroom: headroom, models: models, conversations: conversations, logger: logger)
         let reachability = Reachability(headroom)
         let names = Dictionary(people.map { ($0.user, $0.name) }, uniquingKeysWith: { first, _ in first })
         let folder = Bundle.module.bundlePath + "/Page"
@@ -55,12 +58,13 @@ struct ChatRoutes: Sendable {
             let headroom = headroom.answering(in: request.language, timeZone: request.timeZone)
             // Before the usage, which then has the effect of an answer that has just ended.
             let isAnswering = await conversations.isAnswering(user)
-            let usage = try? await headroom.usage(of: user, deadline: deadline)
+            let usage = try? await headroom.usage(of: user, with: models, deadline: deadline)
             return Page(
                 name: names[user] ?? "You",
                 messages: await conversations.messages(of: user),
                 isAnswering: isAnswering,
-                usage: usage.map { UsageObject(status: $0, language: headroom.language) },
+                models: models,
+                usage: usage,
                 offline: usage == nil ? offlineMessage : nil,
                 canSubscribe: store != nil
             )
@@ -76,9 +80,12 @@ struct ChatRoutes: Sendable {
             let body = try await request.decodeJSON(NewMessage.self, context)
             let text = body.text.trimmingCharacters(in: .whitespacesAndNewlines)
             guard (1...4_000).contains(text.count) else { throw Problem(.badRequest, "text has 1 to 4,000 characters") }
+            guard let model = body.model.map({ name in models.first { $0.name?.text == name } }) ?? models[0] else {
+                throw Problem(.badRequest, "model is one of those in GET /users/{user}")
+            }
             let message = Message(id: body.id.uuidString.lowercased(), role: .user, text: text)
             let handler = messages.answering(in: request.language, timeZone: request.timeZone)
-            return request.eventStream { events in await handler.answer(message, of: user, events) }
+            return request.eventStream { events in await handler.answer(message, of: user, with: model, events) }
         }
         router.post("/users/{user}/subscription") { request, context in
             let user = try context.user
@@ -113,9 +120,8 @@ struct ChatRoutes: Sendable {
         await withTaskGroup { tasks in
             tasks.addTask {
                 for await status in headroom.changes(of: user) {
-                    let usage = try? await headroom.usage(of: user)
-                    let language = usage == nil ? nil : headroom.language
-                    events.send("usage", UsageObject(status: usage ?? status, language: language))
+                    let usage = try? await headroom.usage(of: user, with: models)
+                    events.send("usage", usage ?? UsageObject(status: status, language: nil))
                 }
             }
             tasks.addTask {

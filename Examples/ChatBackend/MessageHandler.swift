@@ -1,10 +1,10 @@
 import HeadroomClient
 import Logging
 
-/// Answers one message: holds it, calls the model, and counts it once the answer is complete.
+/// Answers one message: holds it, calls the chosen model, and counts it once the answer is complete.
 struct MessageHandler: Sendable {
     var headroom: HeadroomClient
-    let model: any Model
+    let models: [ModelChoice]
     let conversations: Conversations
     let logger: Logger
 
@@ -39,10 +39,10 @@ struct MessageHandler: Sendable {
     ///
     /// When the browser closes the connection before the end, this task is cancelled and `withHold` gives the message
     /// back.
-    func answer(_ message: Message, of user: UserID, _ events: EventStream) async {
+    func answer(_ message: Message, of user: UserID, with choice: ModelChoice, _ events: EventStream) async {
         switch await conversations.start(message, of: user) {
         case .new(let conversation):
-            await answer(message, of: user, in: conversation, events)
+            await answer(message, of: user, with: choice, in: conversation, events)
             await conversations.finish(message)
         case .answered(let answer):
             events.send("piece", Piece(text: answer.text))
@@ -54,11 +54,17 @@ struct MessageHandler: Sendable {
         }
     }
 
-    private func answer(_ message: Message, of user: UserID, in conversation: [Message], _ events: EventStream) async {
+    private func answer(
+        _ message: Message,
+        of user: UserID,
+        with choice: ModelChoice,
+        in conversation: [Message],
+        _ events: EventStream
+    ) async {
         do {
-            let outcome = try await headroom.withHold(user, ttl: MessageHandler.holdTTL) { hold in
+            let outcome = try await headroom.withHold(user, ttl: MessageHandler.holdTTL, model: choice.name) { hold in
                 events.send("held", await latestUsage(of: user, hold.status))
-                return try await generateAnswer(to: conversation, events)
+                return try await generateAnswer(to: conversation, choice.model, events)
             }
             switch outcome {
             case .blocked(let status, _):
@@ -84,7 +90,11 @@ struct MessageHandler: Sendable {
         }
     }
 
-    private func generateAnswer(to conversation: [Message], _ events: EventStream) async throws -> String {
+    private func generateAnswer(
+        to conversation: [Message],
+        _ model: any Model,
+        _ events: EventStream
+    ) async throws -> String {
         var text = ""
         for try await piece in model.answer(to: conversation) {
             events.send("piece", Piece(text: piece))
@@ -107,9 +117,11 @@ struct MessageHandler: Sendable {
     private func latestUsage(of user: UserID, _ status: UsageStatus?) async -> UsageObject {
         // Headroom was unreachable a moment ago.
         if let status, status.isDegraded { return UsageObject(status: status, language: headroom.language) }
-        var latest = (try? await headroom.usage(of: user)) ?? status ?? .degraded(user)
-        // Only the refusal itself has the reason of a limit.
-        latest.reason = latest.reason ?? status?.reason
-        return UsageObject(status: latest, language: headroom.language)
+        var latest =
+            (try? await headroom.usage(of: user, with: models))
+            ?? UsageObject(status: status ?? .degraded(user), language: headroom.language)
+        // Only the refusal itself has the reason of a limit. That of a model is in `models`.
+        if latest.status.display == .blocked { latest.status.reason = latest.status.reason ?? status?.reason }
+        return latest
     }
 }

@@ -4,14 +4,22 @@ import HeadroomClient
 /// A usage as JSON, with the field names of the line protocol. `limit` and `remaining` are null where there is no
 /// limit.
 struct UsageObject: Encodable, Sendable {
-    let status: UsageStatus
+    var status: UsageStatus
     /// That of the sentences, for the page's `lang` attributes; nil if it is unknown.
     let language: LanguageTag?
+    /// The answers that messages with models would get, by the models' names.
+    var models: [String: UsageObject] = [:]
+
+    init(status: UsageStatus, language: LanguageTag?) {
+        self.status = status
+        self.language = language
+    }
 
     private enum CodingKeys: String, CodingKey {
         case plan, state, tier, display, used, held, limit, remaining, resets, expires, renews, graceUntil, nextPlan
         case day, days, reason, previousPlan, label, stateLabel, accessible, price, currency, manage, steps, notice
         case banner, degraded, windowLimit, windowUsed, windowResets, lang
+        case model, modelLimit, modelUsed, modelRemaining, modelResets, fallback, models
     }
 
     func encode(to encoder: any Encoder) throws {
@@ -30,6 +38,10 @@ struct UsageObject: Encodable, Sendable {
         try fields.encodeIfPresent(status.days, forKey: .days)
         try fields.encodeIfPresent(status.window?.limit, forKey: .windowLimit)
         try fields.encodeIfPresent(status.window?.used, forKey: .windowUsed)
+        try fields.encodeIfPresent(status.model?.limit, forKey: .modelLimit)
+        try fields.encodeIfPresent(status.model?.used, forKey: .modelUsed)
+        try fields.encodeIfPresent(status.model?.remaining, forKey: .modelRemaining)
+        if !models.isEmpty { try fields.encode(models, forKey: .models) }
         let texts: [(CodingKeys, String?)] = [
             (.resets, status.resets?.iso8601), (.expires, status.expires?.iso8601), (.renews, status.renews?.iso8601),
             (.graceUntil, status.graceUntil?.iso8601), (.nextPlan, status.nextPlan), (.reason, status.reason?.rawValue),
@@ -37,6 +49,8 @@ struct UsageObject: Encodable, Sendable {
             (.accessible, status.accessible), (.price, status.price), (.currency, status.currency),
             (.manage, status.manage), (.steps, status.steps), (.notice, status.notice), (.banner, status.banner),
             (.windowResets, status.window?.resets?.iso8601), (.lang, language?.text),
+            (.model, status.model?.name.text), (.modelResets, status.model?.resets?.iso8601),
+            (.fallback, status.fallback?.text),
         ]
         for (key, text) in texts { try fields.encodeIfPresent(text, forKey: key) }
     }

@@ -75,8 +75,14 @@ final class RunningChat: Sendable {
     }
 
     /// Sends a message; returns its events as they come.
-    func send(_ user: UserID, id: UUID = UUID(), _ text: String = "Hello there") async throws -> EventReader {
-        let response = try await post("/users/\(user)/messages", #"{"id": "\#(id)", "text": "\#(text)"}"#)
+    func send(
+        _ user: UserID,
+        id: UUID = UUID(),
+        model: String? = nil,
+        _ text: String = "Hello there"
+    ) async throws -> EventReader {
+        let model = model.map { #", "model": "\#($0)""# } ?? ""
+        let response = try await post("/users/\(user)/messages", #"{"id": "\#(id)", "text": "\#(text)"\#(model)}"#)
         try #require(response.status == .ok)
         return EventReader(response)
     }
