@@ -19,6 +19,9 @@ from .stores import AUTHORIZATION
 from .waiting import TIMEOUT_SECONDS, wait_until
 from .wire import Answer
 
+SHORT_MINUTES = "const each = window.setInterval; window.setInterval = (call, ms) => each(call, ms / 1000);"
+"""A script. The page reads the usage again each minute, which then takes a moment."""
+
 
 def binary():
     """The path of chat-backend, beside the service's binary."""
@@ -212,6 +215,12 @@ class ChatCase(Case):
         super().setUp()
         self.browser.set_appearance("desktop", "light")
         self.browser.complaints()
+
+    def run_before_pages(self, source):
+        """Runs a script before those of each page, until the test ends."""
+        driver = self.browser.driver
+        added = driver.execute_cdp_cmd("Page.addScriptToEvaluateOnNewDocument", {"source": source})
+        self.addCleanup(driver.execute_cdp_cmd, "Page.removeScriptToEvaluateOnNewDocument", added)
 
     def assert_count(self, user, count):
         """Waits for this count in the database, without a hold."""

@@ -1,39 +1,19 @@
 // One user's chat: its state and what the user can do. Touches no element of the page.
 
+import { initialState } from "./chatState.js";
 import { purchaseFailure, restoreFailure, restored, stopped } from "./screenTexts.js";
 import { Service, ServiceError } from "./service.js";
-import { isBlocked } from "./usage.js";
+import { hasWindow, isBlocked, withModel } from "./usage.js";
 
 const retryPause_ms = 1000;
 const stopPause_ms = 200;
 const pause = (duration_ms) => new Promise((resolve) => setTimeout(resolve, duration_ms));
 
 export class Chat {
-    state = {
-        hasLoaded: false,
-        name: "",
-        /** The conversation: `{id, role, text}`. */
-        messages: [],
-        /** Messages that are not answered yet: `{id, text, failure}`. One with a failure waits for the user. */
-        outbox: [],
-        /** The message under way and its answer so far: `{id, text, answer}`. */
-        answering: null,
-        /** The latest usage of the backend; null before the first. */
-        usage: null,
-        isConnected: true,
-        /** The sentence to show while Headroom is unreachable. */
-        offlineMessage: null,
-        canSubscribe: true,
-        /** The change of the subscription that is under way. */
-        changing: null,
-        problem: null,
-        /** The result of restoring purchases: `{place, text}`. */
-        restored: null,
-        /** For screen readers. */
-        announcement: "",
-    };
+    state = { ...initialState };
     #service;
     #outboxKey;
+    #modelKey;
     #onChange;
     #changes = null;
     #abort = null;
@@ -46,6 +26,7 @@ export class Chat {
     constructor(user, onChange) {
         this.#service = new Service(user);
         this.#outboxKey = `hearth.outbox.${user}`;
+        this.#modelKey = `hearth.model.${user}`;
         this.#onChange = onChange;
         this.state.outbox = JSON.parse(sessionStorage.getItem(this.#outboxKey) ?? "[]");
     }
@@ -58,7 +39,7 @@ export class Chat {
             if (document.visibilityState === "visible") this.#read();
         });
         this.#connect();
-        setInterval(() => this.state.usage?.window_resets && this.#read(), 60_000); // Its wait is in minutes.
+        setInterval(() => hasWindow(this.state.usage) && this.#read(), 60_000); // Its wait is in minutes.
         this.#sendNext();
     }
 
@@ -82,6 +63,13 @@ export class Chat {
         this.#remove(id);
         this.#sendNext();
         return message?.text ?? "";
+    }
+
+    /** Sends what is not sent yet, and all further messages, with this model. */
+    pick(model) {
+        sessionStorage.setItem(this.#modelKey, model);
+        this.#update({ model, usage: this.state.usage && withModel(this.state.usage, model) });
+        this.#resume();
     }
 
     async changeSubscription(action, plan) {
@@ -150,12 +138,14 @@ export class Chat {
         const version = this.#version;
         try {
             const page = await this.#service.page();
-            const { name, messages, usage, offline = null, can_subscribe: canSubscribe } = page;
+            const { name, messages, models, usage, offline = null, can_subscribe: canSubscribe } = page;
             // The message under way is not part of the conversation yet.
             if (this.state.answering) return true;
             if (version !== this.#version) return await this.#read();
             const outbox = this.state.outbox.filter(({ id }) => !messages.some((message) => message.id === id));
-            this.#update({ name, messages, outbox, canSubscribe, offlineMessage: offline });
+            const picked = sessionStorage.getItem(this.#modelKey);
+            const { name: model } = models.find((each) => each.name === picked) ?? models[0];
+            this.#update({ name, messages, models, model, outbox, canSubscribe, offlineMessage: offline });
             this.#setUsage(usage);
             return page.is_answering;
         } catch {
@@ -167,7 +157,7 @@ export class Chat {
     #setUsage(usage) {
         if (!usage || usage.degraded) return;
         this.#version += 1;
-        this.#update({ usage });
+        this.#update({ usage: withModel(usage, this.state.model) });
         this.#sendNext();
     }
 
@@ -187,7 +177,7 @@ export class Chat {
     /** Returns the event that ends the answer, `{name: "stopped"}`, or `{name: "lost"}`. */
     async #deliver(message, signal) {
         try {
-            for await (const event of this.#service.send(message, signal)) {
+            for await (const event of this.#service.send(message, this.state.model, signal)) {
                 if (event.name === "held") {
                     this.#setUsage(event.data);
                 } else if (event.name === "piece") {

@@ -5,6 +5,8 @@ import { makeComposer } from "./composer.js";
 import { makeConversation } from "./conversation.js";
 import { makeSettings, makeSheet } from "./dialogs.js";
 import { showText } from "./element.js";
+import { makeModels } from "./models.js";
+import { whoseLimit } from "./screenTexts.js";
 import { canRestore, indicator, isBlocked, notice, wayBack } from "./usage.js";
 
 const part = (id) => document.getElementById(id);
@@ -20,6 +22,7 @@ const views = [
     sheet.show,
     makeSettings(part("settings"), part("open-settings"), chat, sheet.open),
     makeConversation(part("conversation"), chat, composer),
+    makeModels(part("models"), chat),
     showPage,
     showConnection,
     showIndicator,
@@ -33,8 +36,9 @@ part("indicator").addEventListener("click", sheet.open);
 part("gate-details").addEventListener("click", sheet.open);
 part("gate-restore").addEventListener("click", () => chat.restore("gate"));
 part("subscribe").addEventListener("click", () => {
-    const { action, plan } = wayBack(chat.state.usage);
-    chat.changeSubscription(action, plan);
+    const { action, plan, model } = wayBack(chat.state.usage, chat.state.models);
+    if (action === "pick") chat.pick(model);
+    else chat.changeSubscription(action, plan);
 });
 part("notice").querySelector("button").addEventListener("click", () => {
     const { action, plan } = notice(chat.state.usage);
@@ -72,7 +76,7 @@ function showIndicator({ usage }) {
     showText(place.querySelector(".sentence"), shown?.text, usage?.lang);
 }
 
-function showNotice({ usage, canSubscribe, changing }) {
+function showNotice({ usage, models, canSubscribe, changing }) {
     const shown = notice(usage);
     const place = part("notice");
     place.hidden = !shown;
@@ -83,11 +87,11 @@ function showNotice({ usage, canSubscribe, changing }) {
     showText(button, shown.label);
     button.setAttribute("aria-disabled", String(changing !== null));
     // The gate has the same button.
-    button.hidden = !canSubscribe || (isBlocked(usage) && wayBack(usage).action === shown.action);
+    button.hidden = !canSubscribe || (isBlocked(usage) && wayBack(usage, models).action === shown.action);
 }
 
 /** What takes the composer's place while the user may not send. */
-function showGate({ usage, answering, canSubscribe, changing, problem, restored }) {
+function showGate({ usage, models, answering, canSubscribe, changing, problem, restored }) {
     const gate = part("gate");
     // The last message can be stopped until it is answered.
     const isClosed = isBlocked(usage) && !answering;
@@ -98,22 +102,25 @@ function showGate({ usage, answering, canSubscribe, changing, problem, restored 
     if (isChange && hadFocus) (isClosed ? gate : composer).focus();
     if (!isClosed) return;
     showText(part("gate-words"), usage.banner, usage.lang);
-    showText(part("subscribe"), changing ? "One moment…" : wayBack(usage).label);
+    showText(part("gate-limit"), whoseLimit(usage, models));
+    const { action, label } = wayBack(usage, models);
+    showText(part("subscribe"), changing ? "One moment…" : label);
     part("subscribe").setAttribute("aria-disabled", String(changing !== null));
-    part("subscribe").hidden = !canSubscribe;
+    part("subscribe").hidden = !canSubscribe && action !== "pick";
     part("gate-restore").hidden = !canSubscribe || !canRestore(usage);
     showText(gate.querySelector(".problem"), problem);
     showText(gate.querySelector(".outcome"), restored?.place === "gate" ? restored.text : null);
 }
 
 /** Tells screen readers the sentence that has appeared above the composer or in its place, not each of its numbers. */
-function announceUsage({ hasLoaded, usage }) {
+function announceUsage({ hasLoaded, usage, model }) {
     const gate = part("gate");
     const place = gate.hidden ? (indicator(usage)?.tone ?? "none") : "gate";
-    if (!hasLoaded || place === announcedPlace) return;
+    const key = `${model} ${place}`;
+    if (!hasLoaded || key === announcedPlace) return;
     // The page's first sentence is read with the page, and a gate that takes the focus is read as well.
     const isRead = announcedPlace === undefined || gate.contains(document.activeElement);
-    announcedPlace = place;
+    announcedPlace = key;
     const announcer = part("usage-announcer");
     announcer.lang = usage?.lang ?? "";
     announcer.textContent = isRead || place === "none" ? "" : usage.banner;

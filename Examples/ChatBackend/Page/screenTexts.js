@@ -12,6 +12,14 @@ const nothingRestored = {
     settings: "I didn't find an active subscription to restore.",
 };
 
+/** Whose limit refused a message; null if it was none, or if the only one. */
+export function whoseLimit({ reason, model }, models) {
+    const [, whose] = /^(model_|member_)?.*(?:limit_reached|exceeds_remaining)$/.exec(reason ?? "") ?? [null, null];
+    if (whose === "model_") return `This limit is for ${models.find(({ name }) => name === model)?.label ?? model} only.`;
+    if (whose === "member_") return "This limit is for you only. Others who share your plan can go on.";
+    return whose === undefined && models.length > 1 ? "This limit is your plan's, for all models together." : null;
+}
+
 /** Why a change of the subscription failed. */
 export function purchaseFailure(action, error) {
     if (action === "cancel" || action === "downgrade") return managementFailed;

@@ -34,8 +34,8 @@ export class Service {
     }
 
     /** Sends a message and yields the events of its answer: `{name, data}`. Aborting gives the message back. */
-    async *send({ id, text }, signal) {
-        const response = await this.#post("messages", { id, text }, signal);
+    async *send({ id, text }, model, signal) {
+        const response = await this.#post("messages", { id, text, model }, signal);
         const reader = response.body.pipeThrough(new TextDecoderStream()).getReader();
         let pending = "";
         for (;;) {

@@ -9,9 +9,26 @@ export function offer(plan) {
     return offers.find((each) => each.plan === plan);
 }
 
-/** Whether the service would refuse a message. */
+/** The usage with the service's answer to a message with this model: its sentence, and why it would be refused. */
+export function withModel(usage, model) {
+    const answer = usage.models?.[model];
+    return answer ? { ...usage, reason: null, fallback: null, banner: null, ...answer } : usage;
+}
+
+/** Whether the service would refuse a message. One with a model of more weight is refused while others are not. */
 export function isBlocked(usage) {
-    return usage?.display === "blocked";
+    return usage?.display === "blocked" || Boolean(usage?.reason);
+}
+
+/** Whether messages come back after a wait, which becomes shorter. */
+export function hasWindow(usage) {
+    return [usage, ...Object.values(usage?.models ?? {})].some((each) => each?.window_resets ?? each?.model_resets);
+}
+
+/** What is left of a model, of the service's answer to a message with it; null if it has no limit of its own. */
+export function leftText(answer) {
+    if (answer?.model_remaining === undefined) return null;
+    return answer.model_remaining === 0 ? "none left" : `${number(answer.model_remaining)} left`;
 }
 
 /** The line above the composer: `{tone, day, text}`, or null. */
@@ -22,8 +39,10 @@ export function indicator(usage) {
     return { tone: "trial", day: `Day ${usage.day} of ${usage.days} · `, text: usage.banner };
 }
 
-/** The button that lets a blocked user send again: `{action, plan, label}`. */
-export function wayBack(usage) {
+/** The button that lets a blocked user send again: `{action, plan, model, label}`; `models` are those to choose from. */
+export function wayBack(usage, models) {
+    const fallback = models.find(({ name }) => name === usage.fallback);
+    if (fallback) return { action: "pick", model: fallback.name, label: `Go on with ${fallback.label}` };
     if (usage.state === "billing_retry") return { action: "pay", label: "Fix payment" };
     if (!canRestore(usage)) return { action: "subscribe", plan: "pro", label: "Subscribe to Pro" };
     return { action: "subscribe", plan: offer(usage.previous_plan)?.plan ?? "paid", label: "Subscribe" };

@@ -2,7 +2,7 @@
 
 from support.browser import WIDTHS
 from support.case import MID_MONTH
-from support.chat import ChatCase
+from support.chat import SHORT_MINUTES, ChatCase
 
 PLAN = """
 insert into headroom.plans (plan, label, cycle, allowance, gentle_percent, prominent_percent, window_messages, window_seconds)
@@ -67,11 +67,7 @@ class ChatLanguages(ChatCase):
         self.set_clock(MID_MONTH)
         user = self.subscriber("plus")
         self.send_command(f"CONSUME {user} 20")
-        # The page reads it again each minute. Here a minute takes a moment.
-        source = "const each = window.setInterval; window.setInterval = (call, ms) => each(call, ms / 1000);"
-        driver = self.browser.driver
-        added = driver.execute_cdp_cmd("Page.addScriptToEvaluateOnNewDocument", {"source": source})
-        self.addCleanup(driver.execute_cdp_cmd, "Page.removeScriptToEvaluateOnNewDocument", added)
+        self.run_before_pages(SHORT_MINUTES)
         self.browser.chat(user)
         self.browser.wait_for_text("#gate-words", "in 3 hours.")
         self.set_clock("2026-03-15T11:29:30Z")

@@ -1,11 +1,13 @@
-"""The JavaScript functions of the chat's page that describe a usage, executed in a browser for tables of cases."""
+"""The JavaScript functions of the chat's page that describe a usage or a refusal, executed in a browser for tables of cases."""
+
+import json
 
 from support.chat import ChatCase
 
 # The page's policy forbids code in texts, so the call is part of the script.
 RUN = """
 const [cases, done] = arguments;
-import('/assets/usage.js').then((module) => done(cases.map((usage) => { BODY }))).catch((error) => done(String(error)));
+import('/assets/MODULE').then((module) => done(cases.map((usage) => { BODY }))).catch((error) => done(String(error)));
 """
 
 # The text of the settings row.
@@ -28,6 +30,37 @@ GATES = [
     ({**PAID, "plan": "free", "state": "free", "limit": 0, "used": 0}, ["Subscribe", "subscribe", "paid"]),
 ]
 
+MODELS = [{"name": "large", "label": "Large"}, {"name": "small", "label": "Small"}]
+# With a choice of models. A fallback that the chat does not have is not offered.
+FALLBACKS = [
+    ({**PAID, "fallback": "small"}, ["Go on with Small", "pick", "small"]),
+    ({**PAID, "fallback": "tiny"}, ["Subscribe to Pro", "subscribe", None]),
+]
+
+# Whose limit refused a message, by the reason: with a choice of models, and without.
+FOR_LARGE = "This limit is for Large only."
+FOR_MEMBER = "This limit is for you only. Others who share your plan can go on."
+OF_PLAN = "This limit is your plan's, for all models together."
+LIMITS = [
+    *[({"reason": reason, "model": "large"}, [FOR_LARGE, FOR_LARGE.replace("L", "l")])
+      for reason in ("model_limit_reached", "model_exceeds_remaining")],
+    *[({"reason": reason, "model": "large"}, [FOR_MEMBER] * 2) for reason in ("member_limit_reached", "member_exceeds_remaining")],
+    *[({"reason": reason, "model": "large"}, [OF_PLAN, None])
+      for reason in ("limit_reached", "exceeds_remaining", "trial_limit_reached", "window_limit_reached", "window_exceeds_remaining")],
+    *[({"reason": reason}, [None, None]) for reason in ("expired", "revoked", "trial_ended", "billing_retry", "no_subscription", None)],
+]  # fmt: skip
+
+# What a message with the model "large" would be answered replaces what the account's usage says about a refusal.
+ANSWERS = [
+    ({"banner": "plan", "reason": "r", "models": {"large": {"display": "hidden"}}}, ["hidden", None, None, False]),
+    ({"display": "hidden", "models": {"large": {"display": "compact", "banner": "b", "reason": "exceeds_remaining"}}}, ["compact", "b", "exceeds_remaining", True]),
+    ({"display": "blocked", "banner": "plan", "models": {"small": {"display": "hidden"}}}, ["blocked", "plan", None, True]),
+    ({"display": "compact", "banner": "plan"}, ["compact", "plan", None, False]),
+]  # fmt: skip
+
+# What is left of a model.
+LEFT = [({"model": "m"}, None), ({"model_remaining": 0}, "none left"), ({"model_remaining": 1234}, "1,234 left")]
+
 RESETS, LATER = "2999-12-01T00:00:00Z", "2999-12-05T12:00:00Z"
 # The dates of the sheet.
 DATES = [
@@ -47,14 +80,33 @@ DATES = [
 
 
 class Scripts(ChatCase):
-    def assert_results(self, body, table):
+    def assert_results(self, body, table, module="usage.js"):
         self.browser.chat(self.user())
-        results = self.browser.driver.execute_async_script(RUN.replace("BODY", body), [usage for usage, _ in table])
+        script = RUN.replace("BODY", body).replace("MODULE", module)
+        results = self.browser.driver.execute_async_script(script, [usage for usage, _ in table])
         self.assertEqual(results, [expected for _, expected in table])
 
     def test_the_gate_offers_what_lets_the_user_send_again(self):
-        body = "const { label, action, plan = null } = module.wayBack(usage); return [label, action, plan];"
+        body = "const { label, action, plan = null } = module.wayBack(usage, []); return [label, action, plan];"
         self.assert_results(body, GATES)
+
+    def test_the_gate_offers_the_fallback_first(self):
+        body = f"const {{ label, action, model = null }} = module.wayBack(usage, {json.dumps(MODELS)}); return [label, action, model];"
+        self.assert_results(body, FALLBACKS)
+
+    def test_the_gate_tells_whose_limit_refused_a_message(self):
+        body = f"return [{json.dumps(MODELS)}, []].map((models) => module.whoseLimit(usage, models))"
+        self.assert_results(body, LIMITS, module="screenTexts.js")
+
+    def test_a_refusal_is_that_of_the_chosen_model(self):
+        body = (
+            "const shown = module.withModel(usage, 'large');"
+            "return [shown.display, shown.banner ?? null, shown.reason ?? null, module.isBlocked(shown)]"
+        )
+        self.assert_results(body, ANSWERS)
+
+    def test_the_choice_shows_what_is_left_of_a_model_with_a_limit(self):
+        self.assert_results("return module.leftText(usage)", LEFT)
 
     def test_the_settings_show_how_many_messages_are_used(self):
         self.assert_results("return module.usedText(usage)", ROWS)

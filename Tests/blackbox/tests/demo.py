@@ -35,6 +35,7 @@ STATES = {
     "Rewa": ("paid", "revoked", "blocked", "blocked", 0, 800),
     "Una": ("pro", "active", "silent", "hidden", 1234, None),
     "Frida": ("free", "free", "blocked", "blocked", 0, 0),
+    "Lara": ("paid", "active", "silent", "hidden", 49, 800),
     "Nova": ("trial", "trial", "silent", "trial", 0, 100),
 }
 
