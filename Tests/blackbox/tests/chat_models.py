@@ -9,7 +9,7 @@ from support.wire import Answer
 PLAN = """
 insert into headroom.plans (plan, label, cycle, allowance) values ('creator', 'Creator', 'monthly', 800);
 insert into headroom.plan_limits (plan, kind, name, label, window_messages, window_seconds, fallback)
-values ('creator', 'model', 'large', 'Large', 50, 3 * 3600, 'small'), ('creator', 'model', 'small', 'Small', null, null, null)
+values ('creator', 'model', 'large', 'Large', 50, 3 * 3600, 'small'), ('creator', 'model', 'small', 'Small', 400, 3 * 3600, null)
 """
 # The language, the sentence of few messages, and that of none.
 SENTENCES = [
@@ -48,7 +48,7 @@ class ChatModels(FlowCase):
     def test_the_choice_shows_what_is_left_of_each_and_messages_are_counted_for_the_chosen_one(self):
         user = self.creator(large=10)
         self.browser.chat(user)
-        self.assertEqual(self.choices(), [["Large", "40 left"], ["Small"]])
+        self.assertEqual(self.choices(), [["Large", "40 left"], ["Small", "400 left"]])
         self.browser.send_message("With the large one")
         self.browser.wait_for_answer("With the large one")
         wait_until(lambda: self.choices()[0] == ["Large", "39 left"], self.choices)
@@ -75,6 +75,8 @@ class ChatModels(FlowCase):
         self.assertEqual(self.choices()[0], ["Large", "none left"])
         self.assertEqual(self.browser.text("#subscribe"), "Go on with Small")
         self.assertEqual(self.browser.user_messages(), ["One too many"])
+        # The message outlasts the page.
+        self.browser.reload()
         self.browser.find("#subscribe").click()
         self.browser.wait_for_answer("One too many")
         self.assertEqual(self.browser.user_messages(), ["One too many"])
@@ -86,7 +88,7 @@ class ChatModels(FlowCase):
         user = self.creator(large=50)
         self.browser.chat(user)
         self.browser.wait_for_text("#gate-limit", "This limit is for Large only.")
-        self.send_command(f"CONSUME {user} 750 model=small")
+        self.send_command(f"CONSUME {user} 750")
         self.browser.wait_for_text("#gate-limit", "This limit is your plan's, for all models together.")
         self.browser.wait_for_text("#subscribe", "Subscribe to Pro")
         self.browser.find("#models label:last-child").click()
@@ -111,12 +113,22 @@ class ChatModels(FlowCase):
         self.browser.wait_for_text("#usage-announcer", SENTENCES[0][2])
         self.assertEqual(self.browser.run("return document.activeElement.value"), "large", "the choice keeps the focus")
         names = self.browser.run("return [...document.querySelectorAll('#models label')].map(label => label.textContent.trim())")
-        self.assertEqual(names, ["Large none left", "Small"])
+        self.assertEqual(names, ["Large none left", "Small 400 left"])
         self.browser.press(Keys.TAB)
         self.assertEqual(self.browser.focus(), "subscribe")
         self.browser.press(Keys.ENTER)
         self.browser.wait_for("#composer")
         self.assertEqual(self.browser.focus(), "text")
+
+    def test_screen_readers_hear_what_is_left_of_the_model_that_is_chosen(self):
+        user = self.creator(large=48)
+        self.send_command(f"CONSUME {user} 398 model=small")
+        self.browser.chat(user)
+        self.browser.wait_for_text(".indicator .sentence", SENTENCES[0][1])
+        self.assertEqual(self.browser.text("#usage-announcer"), "", "it is read with the page")
+        for choice, sentence in (("last-child", SENTENCES[0][1].replace("Large", "Small")), ("first-of-type", SENTENCES[0][1])):
+            self.browser.find(f"#models label:{choice}").click()
+            self.browser.wait_for_text("#usage-announcer", sentence)
 
     def test_messages_that_are_back_open_the_gate_while_the_page_is_open(self):
         user = self.creator(large=50)

@@ -137,6 +137,8 @@ class SeededUsers(RunningDemo):
                 self.assertEqual(tuple(usage[field] for field in fields), expected)
         triana = self.demo.usage("Triana")
         self.assertEqual((triana["day"], triana["days"], triana["label"]), (2, 3, "Trial — Day 2 of 3"))
+        large = self.demo.usage("Lara")["models"]["large"]
+        self.assertEqual((large["model_remaining"], large["tier"], large["display"]), (1, "prominent", "compact"))
         self.assertIn("active until", self.demo.usage("Cancela")["notice"])
         self.assertIn("payment", self.demo.usage("Grace")["notice"])
 
