@@ -11,7 +11,7 @@ from support.certificates import Authority
 from support.processes import Failure, resident_bytes
 from support.users import numbered_user
 
-from . import counting_http, first_messages
+from . import counting_http, first_messages, parts
 from .background_load import AUTHORIZATION, EVENTS_PER_SECOND, PRODUCT, BackgroundLoad
 from .bench import Bench
 from .figures import Sample, median, rounded
@@ -97,34 +97,6 @@ def holds_stage(bench: Bench) -> None:
 
     bench.rounds(measure)
     bench.postgres.sql("truncate headroom.message_keys", database=headroom.database)
-
-
-# Models and members ---------------------------------------------------------------------------------------------------
-
-
-def parts_stage(bench: Bench) -> None:
-    headroom = bench.headroom
-    member = numbered_user(USERS)
-
-    def sql(*statements: str) -> None:
-        bench.postgres.sql(*statements, database=headroom.database)
-
-    sql(
-        "insert into headroom.plan_limits (plan, kind, name, allowance) select plan, kind, name, 1000000000 "
-        "from headroom.plans cross join (values ('model', 'large'), ('member', '*')) as limits (kind, name)",
-        # Each user has had a message with the model and of the member, as after a period's first minutes.
-        "insert into headroom.usage_parts (bucket, user_id, billing_period, kind, name, generation, updated_at) "
-        "select bucket, user_id, billing_period, kind, name, 0, now() from public.message_usage "
-        f"cross join (values ('model', 'large'), ('member', '{member}')) as parts (kind, name)",
-        "vacuum analyze headroom.usage_parts",
-    )
-
-    def measure() -> None:
-        for name, options in (("without_parts", ""), ("with_model", " model=large"), ("with_member", f" member={member}")):
-            bench.by_headroom_bench(f"headroom_{name}", headroom, USERS, command=f"CONSUME {{user}}{options}")
-
-    bench.rounds(measure)
-    sql("delete from headroom.plan_limits", "truncate headroom.usage_parts")
 
 
 # A slow disk ----------------------------------------------------------------------------------------------------------
@@ -403,7 +375,7 @@ def soak_minutes(series: list[Sample], before: dict[str, float], states: list[di
 STAGES: dict[str, Callable[[Bench], None]] = {
     "main": main_stage,
     "holds": holds_stage,
-    "parts": parts_stage,
+    "parts": parts.stage,
     "slow_disk": slow_disk_stage,
     "idle": idle_stage,
     "http": http_stage,

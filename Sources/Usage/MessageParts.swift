@@ -16,8 +16,8 @@ public struct ModelName: Sendable, Hashable {
         self.text = text
     }
 
-    /// The name of a limit for models: a model, or the beginning of models' names and an asterisk, which then stands for
-    /// any model with that beginning. No other limit matches it better, so that it finds the limit of that name.
+    /// The name of a limit for models: a model, or the beginning of models' names and an asterisk. That stands for any
+    /// model with that beginning. No other limit matches it better, so that it finds the limit of that name.
     public static func ofLimit(named name: String) -> ModelName? {
         let beginning = name.hasSuffix("*") ? String(name.dropLast()) : name
         return name == "*" || ModelName(beginning) != nil ? ModelName(validated: name) : nil

@@ -79,7 +79,8 @@ public final class Plan: Sendable {
         self.allowance = allowance
         self.window = window
         self.isEnforced = isEnforced
-        self.limits = limits
+        // Equal plans have equal limits, in whatever order they were read.
+        self.limits = limits.sorted { ($0.kind.rawValue, $0.name) < ($1.kind.rawValue, $1.name) }
         self.gentlePercent = gentlePercent
         self.prominentPercent = prominentPercent
     }

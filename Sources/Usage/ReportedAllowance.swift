@@ -12,6 +12,7 @@ public struct ReportedAllowance: Sendable, Equatable {
     /// The open window; the numbers are nil if the limit has none, and the instant if none is open.
     public var windowLimit: Int?
     public var windowUsed: Int?
+    public var windowHeld: Int?
     public var windowResetsAt: Instant?
     public var weight: Int
     public var fallback: String?
@@ -26,6 +27,7 @@ public struct ReportedAllowance: Sendable, Equatable {
         tier: Tier,
         windowLimit: Int? = nil,
         windowUsed: Int? = nil,
+        windowHeld: Int? = nil,
         windowResetsAt: Instant? = nil,
         weight: Int = 1,
         fallback: String? = nil
@@ -39,6 +41,7 @@ public struct ReportedAllowance: Sendable, Equatable {
         self.tier = tier
         self.windowLimit = windowLimit
         self.windowUsed = windowUsed
+        self.windowHeld = windowHeld
         self.windowResetsAt = windowResetsAt
         self.weight = weight
         self.fallback = fallback
@@ -47,5 +50,5 @@ public struct ReportedAllowance: Sendable, Equatable {
     /// Messages of the period that may still be sent; nil is unlimited.
     public var remaining: Int? { limit.map { max(0, $0 - used - held) } }
     /// Messages of the window that may still be sent; nil without a window.
-    public var windowRemaining: Int? { windowLimit.map { max(0, $0 - (windowUsed ?? 0)) } }
+    public var windowRemaining: Int? { windowLimit.map { max(0, $0 - (windowUsed ?? 0) - (windowHeld ?? 0)) } }
 }

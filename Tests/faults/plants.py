@@ -94,8 +94,8 @@ PLANTS = [
         sql=rewritten(
             "headroom.count_parts",
             (
-                "set used = part.used + v_messages",
-                "set used = part.used + case when part.kind = 'member' and random() < 0.05 then 0 else v_messages end",
+                "set used = part.used + excluded.used",
+                "set used = part.used + case when part.kind = 'member' and random() < 0.05 then 0 else excluded.used end",
             ),
         ),
         fault="none",

@@ -23,7 +23,7 @@ struct Batch {
         var hasUsage = false
         /// Whether a request names parts. `messages` is without the models' weights then, before `charged(by:_:)`.
         var hasParts = false
-        /// Whether a `check` or `usage` names parts, whose counts the counting statement returns only if it counts them.
+        /// Whether a `check` or `usage` names parts. The counting statement returns the counts of others.
         var asksForParts = false
         /// What the `consume` requests take of the parts' limits.
         var charges: [PartCharge] = []

@@ -171,7 +171,7 @@ private struct ReceiptFields {
         let part = try required(named)
         let counter = try code(usage?.counter, "\(kind)")
         var fallback: PartUsage.Fallback?
-        if let model = try optional("fallback", usage?.fallback?.model.text) {
+        if kind == .model, let model = try optional("fallback", usage?.fallback?.model.text) {
             let name = try required(ModelName(model))
             fallback = PartUsage.Fallback(
                 model: name,

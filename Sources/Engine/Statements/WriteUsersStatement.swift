@@ -199,6 +199,9 @@ extension UserTransaction {
     fileprivate var partRows: [WritePartsStatement.Row] {
         parts.compactMap { key, part in
             guard part.isChanged else { return nil }
+            var part = part
+            // The window is written into the open period's row, which takes it from others.
+            if key.period != snapshot.period { part.counter.closeWindow() }
             let limit = snapshot.plan.limits.first {
                 $0.kind == key.id.kind && ($0.kind == .member || $0.name == key.id.name)
             }

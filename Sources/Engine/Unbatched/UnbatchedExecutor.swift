@@ -361,6 +361,7 @@ extension ReportedAllowance {
             tier: try row.tier("tier"),
             windowLimit: try row.countOrNil("window_limit", of: source("window_limit")),
             windowUsed: try row.countOrNil("window_used", of: source("window_used")),
+            windowHeld: try row.countOrNil("window_held", of: source("window_held")),
             windowResetsAt: try row.instantOrNil("window_resets_at", of: PartCounter.table),
             weight: try row.int32("weight"),
             fallback: try row.textOrNil("fallback")

@@ -2,8 +2,9 @@ import HTTPTypes
 import Usage
 
 /// A user's allowances of messages in the IETF's RateLimit header fields (draft-ietf-httpapi-ratelimit-headers-10): the
-/// plan is a policy, and so are its window and its limits for the model and the member that the request names. `q` is the allowance and `w` the seconds for which it lasts, `r` the
-/// remaining messages and `t` the seconds until the reset. They count messages; requests of this API are not limited.
+/// plan is a policy, and so are its window and its limits for the model and the member that the request names. `q` is
+/// the allowance and `w` the seconds for which it lasts, `r` the remaining messages and `t` the seconds until they come
+/// back. They count messages; requests of this API are not limited.
 struct RateLimitFields {
     let policy: String?
     let limit: String?

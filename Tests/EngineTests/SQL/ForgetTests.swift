@@ -80,7 +80,7 @@ struct ForgetTests {
                 == ["forget|{\"rows\": \(rows)}"]
         )
         #expect(try await psql.number("select forget_user('\(ada)')") == 0)
-        #expect(try await psql.number("select forget_user('\(user(9))')") == 0)
+        #expect(try await psql.number("select forget_user('\(user(7))')") == 0)
         #expect(try await psql.sqlState(of: "select forget_user(null)") == "22004")
         #expect(try await psql.number("select count(*) from headroom.spent_trials") == 1)
     }

@@ -211,7 +211,7 @@ struct SQLPartTests {
         try await psql.execute("select increment_and_check_usage('\(ada)', 3, 'large-2', '\(member)')")
         let models = """
             select user_id, period, name, label, used, held, coalesce("limit"::text, '-'), tier, window_used,
-                window_limit, window_resets at time zone 'UTC'
+                window_limit, to_char(window_resets at time zone 'UTC', 'YYYY-MM-DD HH24:MI:SS')
             from headroom.usage_by_model
             """
         #expect(

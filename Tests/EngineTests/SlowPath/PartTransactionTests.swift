@@ -163,7 +163,7 @@ struct PartTransactionTests {
     func charges() throws {
         let operations: [BatchedOperation] = [
             .inParts(.consume(2), try parts("large-1", member: member)), .consume(1),
-            .inParts(.consume(1), try parts("large-2")), .inParts(.check(7), try parts("small")),
+            .inParts(.consume(1), try parts("large-2")), .check(7),
             .inParts(.consume(1), try parts("unlisted", member: member)),
         ]
         let batch = Batch(

@@ -197,7 +197,7 @@ enum DashboardFixtures {
         allowances: .success([])
     )
 
-    /// An account on a plan with limits of a model, of models that share a limit, and of members, of whom there are some.
+    /// An account on a plan with limits of a model, of models that share a limit, and of members. It has some.
     static func account(members: Int = 2) -> UserFigures {
         let limits = [
             PlanLimit(.model, "gpt-5", label: "Large", window: Plan.Window(messages: 50, seconds: 10_800), weight: 5),

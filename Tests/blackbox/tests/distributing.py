@@ -100,7 +100,7 @@ class Interrupted(Division):
 
         self.divide(4)
         self.assertEqual([Answer(self.send_command(f"CONSUME {user}")).used for user in users], [2] * len(users))
-        indexes = self.psql.number("select count(*) from pg_class where relname like '%\\_part'")
+        indexes = self.psql.number("select count(*) from pg_class where relkind = 'i' and relname like '%\\_part'")
         self.assertEqual(indexes, 0)
 
 

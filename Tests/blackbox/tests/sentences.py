@@ -50,6 +50,10 @@ TIMES = (
     "date", "date_with_year", *(f"month_{month}" for month in range(1, 13)), "days", "hours", "minutes", "wait_joined", "window",
     "blocked_window",
 )  # fmt: skip
+PARTS = (
+    "model_until", "model_wait", "model_undated", "blocked_model_until", "blocked_model_wait", "blocked_model_undated",
+    "blocked_model_no_messages", "fallback", "blocked_member_until", "blocked_member_wait", "blocked_member_undated",
+)  # fmt: skip
 EXCEEDED = ("exceeds_until", "exceeds_wait", "exceeds_undated")
 PAST = ("accessible_past", "accessible_past_unlimited")
 
@@ -295,6 +299,50 @@ class EverySentence(WordsCase):
             for word in EXCEEDED:
                 self.assertEqual(self.rows.unused(language, word), set(), f"{language}: {word}")
 
+    def test_about_models_and_members(self):
+        self.psql.run(
+            "insert into headroom.plan_limits (plan, kind, name, label, allowance, window_messages, window_seconds, fallback)"
+            " select plan, limits.* from headroom.plans cross join (values ('model', 'large', 'Large', 100, null, null, null),"
+            " ('model', 'hourly', 'Hourly', null, 100, 10800, null), ('model', 'never', 'Never', 0, null, null, null),"
+            " ('model', 'huge', 'Huge', 100, null, null, 'small'), ('member', '*', null, 100, null, null, null)) as limits"
+            " where plan in ('month', 'day', 'pack')"
+        )
+        self.addCleanup(self.psql.run, "delete from headroom.plan_limits")
+        expected = {}
+
+        def expect(plan, part, used, word, **values):
+            user = self.subscriber(plan)
+            if used:
+                self.assertIn("+ALLOWED ", self.send_command(f"CONSUME {user} {used} {part}"))
+            expected[user] = (part, word, {"remaining": 100 - used, "limit": 100, "used": used, **values})
+
+        date, wait = {"date": (4, 1)}, {"wait": {"hours": 3}}
+        for n in NUMBERS:
+            expect("month", "model=large", 100 - n, "model_until", label="Large", **date)
+            expect("month", "model=hourly", 100 - n, "model_wait", label="Hourly", **wait)
+            expect("pack", "model=large", 100 - n, "model_undated", label="Large")
+        expect("month", "model=large", 100, "blocked_model_until", label="Large", **date)
+        expect("month", "model=hourly", 100, "blocked_model_wait", label="Hourly", **wait)
+        expect("pack", "model=large", 100, "blocked_model_undated", label="Large")
+        expect("month", "model=never", 0, "blocked_model_no_messages", label="Never")
+        expect("month", "model=huge", 100, "fallback", label="Huge", **date)
+        member = f"member={uuid.uuid4()}"
+        expect("month", member, 100, "blocked_member_until", **date)
+        expect("day", member, 100, "blocked_member_wait", **MIDNIGHT)
+        expect("pack", member, 100, "blocked_member_undated")
+        for language in GENTLE:
+            for user, (part, word, values) in expected.items():
+                if word == "fallback":
+                    refusal = self.rows.text(language, "blocked_model_until", **values)
+                    values = {"banner": refusal, "fallback": "small"}
+                text = self.rows.text(language, word, **values)
+                self.assertEqual(self.banner(f"CHECK {user} {part} lang={language}"), text)
+                name, value = part.split("=")
+                body = json.dumps({name: value, "lang": language})
+                self.assertEqual(self.service.http("POST", f"/v1/usage/{user}/check", body).json["banner"], text)
+            for word in PARTS:
+                self.assertEqual(self.rows.unused(language, word), set(), f"{language}: {word}")
+
     def test_about_a_period_that_is_over(self):
         self.set_clock("2026-02-10T09:30:00Z")
         for n in NUMBERS:
@@ -320,7 +368,7 @@ class EverySentence(WordsCase):
     def test_are_all_that_there_are(self):
         # The state needs a grace period without an end, which no subscription has: without a date it is 16 days.
         unseen = {"billing_issue_undated"}
-        seen = {*LEFT, *ENDED, *TIMES, *EXCEEDED, *PAST, "unlimited", "unreadable", "uncounted"}
+        seen = {*LEFT, *ENDED, *TIMES, *EXCEEDED, *PARTS, *PAST, "unlimited", "unreadable", "uncounted"}
         self.assertEqual(seen, self.rows.numbers.keys() - unseen)
 
 

@@ -91,7 +91,7 @@ class EditedWords(WordsCase):
         user = self.subscriber(used=640)
         self.psql.run("delete from headroom.words where lang = 'de'")
         self.assertEqual(self.banner(f"CHECK {user} lang=de"), GENTLE["en"])
-        self.assertEqual(self.psql.number("select headroom.restore_words('de')"), 75)
+        self.assertEqual(self.psql.number("select headroom.restore_words('de')"), 86)
         self.assertEqual(self.banner(f"CHECK {user} lang=de"), GENTLE["de"])
         self.assertEqual(self.psql.number("select headroom.restore_words('de')"), 0)
         self.assertIn("Shipped are de, en, es, fr, ja, pl, pt", self.refusal("select headroom.restore_words('xx')"))
@@ -305,7 +305,7 @@ class WordsPage(WordsCase):
     def test_every_sentence_is_shown_as_users_see_it_in_each_language(self):
         status, text = self.page()
         self.assertEqual(status, 200)
-        self.assertIn("Sentences in en 75 words: none falls back to another language, none edited.", text)
+        self.assertIn("Sentences in en 86 words: none falls back to another language, none edited.", text)
         self.assertIn("gentle 1: You have 1 conversation left this month 2: You have 2 conversations left this month", text)
         self.assertIn("blocked_window Let's take a short break. I'm here for you again in 2 hours 10 minutes.", text)
         self.assertIn("label_trial Premium — Day 2 of 3", text)
@@ -320,13 +320,13 @@ class WordsPage(WordsCase):
         self.psql.run("update headroom.words set other = 'Bitte <b>warten</b>' where lang = 'de' and word = 'unreadable'")
         self.psql.run("delete from headroom.words where lang = 'de' and word = 'trial'")
         italian = self.page("?lang=IT")[1]
-        self.assertIn("Sentences in it 75 words: 74 fall back to another language, 1 edited.", italian)
+        self.assertIn("Sentences in it 86 words: 85 fall back to another language, 1 edited.", italian)
         self.assertIn("state_expired Expired falls back to en", italian)
         self.assertIn("state_free Gratis edited", italian)
         german = self.page("?lang=de")[1]
         self.assertIn("unreadable Bitte <b>warten</b> edited", german)
         self.assertIn("trial 1: 1 of 100 trial messages remaining", german)
-        self.assertIn("75 words: 1 falls back to another language, 1 edited.", german)
+        self.assertIn("86 words: 1 falls back to another language, 1 edited.", german)
 
     def test_an_unknown_language_is_not_found(self):
         for query in ("?lang=xx", "?lang=de_DE"):

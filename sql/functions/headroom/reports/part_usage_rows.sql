@@ -55,7 +55,8 @@ select
             headroom.taken_percent(limited.window_used::bigint + limited.window_held, limited.window_limit)
         ), limited.gentle_percent, limited.prominent_percent, limited.enforced
     ) as tier,
-    case when limited.window_limit is not null then limited.window_used end as window_used, limited.window_limit,
+    case when limited.window_limit is not null then limited.window_used end as window_used,
+    case when limited.window_limit is not null then limited.window_held end as window_held, limited.window_limit,
     case when limited.window_limit is not null then limited.window_ends_at end as window_resets,
     limited.weight, limited.fallback
 from limited;

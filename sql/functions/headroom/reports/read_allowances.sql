@@ -3,7 +3,7 @@
 create or replace function headroom.read_allowances(p_bucket smallint, p_user_id uuid, p_billing_period text)
     returns table (
         kind text, name text, label text, used integer, held integer, "limit" integer, tier text, window_limit integer,
-        window_used integer, window_resets_at timestamptz, weight integer, fallback text
+        window_used integer, window_held integer, window_resets_at timestamptz, weight integer, fallback text
     )
     language plpgsql stable rows 16 set search_path = pg_catalog, pg_temp
 as $$
@@ -18,7 +18,7 @@ begin
         return query
         select
             parts.kind, parts.name, parts.label, parts.used, parts.held, parts."limit", parts.tier, parts.window_limit,
-            parts.window_used, parts.window_resets, coalesce(parts.weight, 1), parts.fallback
+            parts.window_used, parts.window_held, parts.window_resets, coalesce(parts.weight, 1), parts.fallback
         from headroom.part_usage_rows as parts
         where parts.bucket = p_bucket and parts.user_id = p_user_id and parts.billing_period = p_billing_period
         order by parts.kind = 'member', parts.name;
@@ -52,6 +52,7 @@ begin
             )
         end,
         part.window_limit, case when part.window_limit is not null then coalesce(part.window_used, 0) end,
+        case when part.window_limit is not null then coalesce(part.window_held, 0) end,
         case when part.window_limit is not null then part.window_ends_at end, part.weight, part.fallback
     from headroom.read_part_usages(
         p_user_id, v_open.plan, v_open.billing_period,
