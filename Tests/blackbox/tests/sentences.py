@@ -305,7 +305,7 @@ class EverySentence(WordsCase):
             " select plan, limits.* from headroom.plans cross join (values ('model', 'large', 'Large', 100, null, null, null),"
             " ('model', 'hourly', 'Hourly', null, 100, 10800, null), ('model', 'never', 'Never', 0, null, null, null),"
             " ('model', 'huge', 'Huge', 100, null, null, 'small'), ('member', '*', null, 100, null, null, null)) as limits"
-            " where plan in ('month', 'day', 'pack')"
+            " where plan in ('month', 'day', 'gentle')"
         )
         self.addCleanup(self.psql.run, "delete from headroom.plan_limits")
         expected = {}
@@ -320,16 +320,16 @@ class EverySentence(WordsCase):
         for n in NUMBERS:
             expect("month", "model=large", 100 - n, "model_until", label="Large", **date)
             expect("month", "model=hourly", 100 - n, "model_wait", label="Hourly", **wait)
-            expect("pack", "model=large", 100 - n, "model_undated", label="Large")
+            expect("gentle", "model=large", 100 - n, "model_undated", label="Large")
         expect("month", "model=large", 100, "blocked_model_until", label="Large", **date)
         expect("month", "model=hourly", 100, "blocked_model_wait", label="Hourly", **wait)
-        expect("pack", "model=large", 100, "blocked_model_undated", label="Large")
+        expect("gentle", "model=large", 100, "blocked_model_undated", label="Large")
         expect("month", "model=never", 0, "blocked_model_no_messages", label="Never")
         expect("month", "model=huge", 100, "fallback", label="Huge", **date)
         member = f"member={uuid.uuid4()}"
         expect("month", member, 100, "blocked_member_until", **date)
         expect("day", member, 100, "blocked_member_wait", **MIDNIGHT)
-        expect("pack", member, 100, "blocked_member_undated")
+        expect("gentle", member, 100, "blocked_member_undated")
         for language in GENTLE:
             for user, (part, word, values) in expected.items():
                 if word == "fallback":
