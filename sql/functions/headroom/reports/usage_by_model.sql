@@ -2,7 +2,7 @@
 create or replace view headroom.usage_by_model as
 select
     parts.user_id,
-    parts.user_id as "user",
+    parts.user_id as user,
     parts.billing_period as period,
     parts.name,
     parts.label,
