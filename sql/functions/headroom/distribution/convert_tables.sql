@@ -14,6 +14,7 @@ declare
     v_definition text[];
     v_definitions text[] := '{}';
     v_later text[];
+    v_keys text[] := '{}';
 begin
     -- Nothing is counted while the tables change. This order keeps two transactions from waiting for each other: lanes
     -- that count lock receipts first, and those that read message_usage.
@@ -44,6 +45,16 @@ begin
     drop policy if exists headroom_user on public.message_usage;
     drop policy if exists headroom_open_period on public.message_usage;
 
+    -- Converting the table that a foreign key refers to would convert the other one, into a table of this machine.
+    for v_object in
+        select conname as name, conrelid::regclass as table, pg_get_constraintdef(oid) as definition from pg_constraint
+        where contype = 'f' and not headroom.is_citus_table(conrelid)
+            and conrelid = any(headroom.reference_tables()::regclass[])
+    loop
+        v_keys := v_keys
+            || format('alter table %s add constraint %I %s', v_object.table, v_object.name, v_object.definition);
+        execute format('alter table %s drop constraint %I', v_object.table, v_object.name);
+    end loop;
     foreach v_table in array headroom.reference_tables()::regclass[] loop
         continue when headroom.is_citus_table(v_table);
         -- Copying the rows changes no plan and no sentence, so it fires no triggers.
@@ -59,6 +70,9 @@ begin
         foreach v_statement in array v_later loop
             execute v_statement;
         end loop;
+    end loop;
+    foreach v_statement in array v_keys loop
+        execute v_statement;
     end loop;
 
     -- These functions return rows of a table; afterwards they return those of the new table with its name.
