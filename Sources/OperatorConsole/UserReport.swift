@@ -55,7 +55,7 @@ public struct UserReport: Sendable, Encodable {
         return parts.joined(separator: ", ")
     }
 
-    /// In the text. JSON has all members of an account.
+    /// The most members that the text lists. JSON has all members of an account.
     private static let membersMaximum = 20
 
     /// The models, and the members with the most messages; nil without any.

@@ -67,7 +67,7 @@ create type headroom.usage_snapshot as (
 create type headroom.part_usage as (
     -- This is model, member, or fallback: the model that may be used instead of the part before.
     kind text,
-    -- As a request has it.
+    -- This is the model, or the id of the member, as a request has it.
     name text,
     -- The name in headroom.usage_parts. Null if the plan has no limit for the part: then nothing is counted.
     counter text,

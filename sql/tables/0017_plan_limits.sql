@@ -47,8 +47,8 @@ grant select on headroom.plan_limits to headroom_service;
 grant select, insert, update, delete on headroom.plan_limits to headroom_operator;
 analyze headroom.plan_limits;
 
--- What is used of these limits: a row for each user, billing period and limit, and for each member. The lock of the
--- user's usage row guards it: whoever changes a row here has locked that one before.
+-- What is used of these limits: a row for each user, billing period and limit, and for each member. Its rows have no
+-- locks of their own: a session locks the user's usage row before it changes a row here.
 create table headroom.usage_parts (
     user_id uuid not null,
     -- It changes when the count is reset, so that a message that is released after a reset does not lower the new one.

@@ -65,7 +65,7 @@ export class Chat {
         return message?.text ?? "";
     }
 
-    /** Sends what is not sent yet, and all further messages, with this model. */
+    /** Chooses the model of the messages that are not sent yet and of all later ones, and goes on sending. */
     pick(model) {
         sessionStorage.setItem(this.#modelKey, model);
         this.#update({ model, usage: this.state.usage && withModel(this.state.usage, model) });

@@ -67,7 +67,7 @@ struct PlansSection {
         /// The name in requests.
         var name: String?
         var allowance: String
-        /// Of its models and members.
+        /// The plan's limits for models and members, as sentences.
         var limits: [String]
         var users: String
         /// The list of the plan's users; nil if there are none, or for rows without a plan.

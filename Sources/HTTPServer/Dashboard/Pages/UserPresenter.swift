@@ -7,7 +7,7 @@ struct UserFigures: Sendable {
     var usage: Result<Answer, EngineError>
     var history: Result<[PeriodUsage], EngineError>
     var records: Result<UserDetails, EngineError>
-    /// Of the models and members in the open period.
+    /// What the user's models and members have in the open period.
     var allowances: Result<[ReportedAllowance], EngineError>
 }
 

@@ -13,7 +13,7 @@
 --
 -- p_plans: empty, or the plan of each user whose messages have parts and no key; else null. p_part_users to
 -- p_part_window_seconds: their limits (headroom.count_parts) in revision p_plan_revision of the plans. Users whose plan
--- has changed since take the slow path. So do those of whom a part does not fit: the others are counted again.
+-- has changed since take the slow path, and so do users of whom a part does not fit. The others are counted again.
 create or replace function headroom.count_keyed_batch(
     p_bucket smallint, p_lane uuid, p_number bigint, p_users uuid[], p_periods text[], p_period_ordinals integer[],
     p_messages bigint[], p_entitlement_versions bigint[], p_keys text[], p_verbs text[], p_key_messages integer[],
