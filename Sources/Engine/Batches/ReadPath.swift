@@ -118,12 +118,9 @@ final class ReadPath {
                 }
                 switch state {
                 case .unchanged:
-                    return answerEach(result, part, afterEffect: afterEffect, &users, answer)
+                    return answerEach(result, part, in: bucket, map, afterEffect: afterEffect, &users, answer)
                 case .changed:
-                    // The statement may have looked for users in a bucket that they have left.
-                    laneConnection.refreshBuckets(seen: map.revision)
-                    guard delivery.expire(part, afterEffect ? .unknown : .late) != nil else { return UnansweredUsers() }
-                    return readSnapshots(part, afterEffect: afterEffect, &users, answer: answer)
+                    return readAgain(part, map, afterEffect: afterEffect, &users, answer)
                 case .effectLost:
                     delivery.fail(part, .unknown)
                     return UnansweredUsers()
@@ -143,6 +140,19 @@ final class ReadPath {
                 readSnapshots($0, afterEffect: afterEffect, &users, answer: answer)
             }
         }
+    }
+
+    /// Reads anew what statements may have looked for in a bucket that users have left.
+    private func readAgain(
+        _ part: BatchPart,
+        _ map: BucketMap,
+        afterEffect: Bool,
+        _ users: inout UserCache,
+        _ answer: AnswerFromSnapshot
+    ) -> UnansweredUsers {
+        laneConnection.refreshBuckets(seen: map.revision)
+        guard delivery.expire(part, afterEffect ? .unknown : .late) != nil else { return UnansweredUsers() }
+        return readSnapshots(part, afterEffect: afterEffect, &users, answer: answer)
     }
 
     private enum MapState {
@@ -169,6 +179,8 @@ final class ReadPath {
     private func answerEach(
         _ result: ReadBatchStatement.Result,
         _ part: BatchPart,
+        in bucket: Bucket,
+        _ map: BucketMap,
         afterEffect: Bool,
         _ users: inout UserCache,
         _ answer: AnswerFromSnapshot
@@ -190,9 +202,22 @@ final class ReadPath {
                 part.batch.fail(CollectionOfOne(group), error, into: &completions)
             }
         }
-        if groups.contains(where: \.hasParts), !readParts(of: &read, part, afterEffect: afterEffect) {
+        if groups.contains(where: \.hasParts) {
             delivery.deliver(consume completions)
-            return UnansweredUsers()
+            completions = []
+            let rest = part.part(read.map(\.group))
+            switch readParts(of: &read, rest, in: bucket, map, afterEffect: afterEffect) {
+            case .value(map.revision): break
+            case .value: return readAgain(rest, map, afterEffect: afterEffect, &users, answer)
+            case .rejected(let error) where !afterEffect:
+                return isolation.isolateRead(rest, error) {
+                    readSnapshots($0, afterEffect: afterEffect, &users, answer: answer)
+                }
+            case .rejected, .effectLost:
+                delivery.fail(rest, .unknown)
+                return UnansweredUsers()
+            case .allExpired: return UnansweredUsers()
+            }
         }
         let batch = part.batch
         var unanswered = UnansweredUsers()
@@ -205,39 +230,44 @@ final class ReadPath {
 
     /// Reads the counters of the parts that the requests name, and of the models to offer instead.
     ///
-    /// - Returns: false if they cannot be read; the requests are answered then.
+    /// - Returns: the revision of the map by which the users are in the bucket.
     private func readParts(
         of read: inout [(group: Batch.UserRequests, user: ReadUser)],
         _ part: BatchPart,
+        in bucket: Bucket,
+        _ map: BucketMap,
         afterEffect: Bool
-    ) -> Bool {
+    ) -> ExactlyOnceSender.ReadReply<Int32?> {
         let batch = part.batch
         let wanted = read.flatMap { group, user in
             batch.requests[group.range].partIDs(user.snapshot.plan).map { id in
                 (user: group.user, key: PartKey(period: user.snapshot.period, id: id))
             }
         }
-        let reply = sender.readBatch(ReadPartsStatement.query, part, afterEffect: afterEffect) {
-            ReadPartsStatement.parameters(wanted, in: part.bucket)
-        }
-        do throws(PostgresError) {
+        var parts: [UserID: [PartKey: StoredPart]] = [:]
+        var revision: Int32? = map.revision
+        if !wanted.isEmpty {
+            let reply = sender.readBatch(ReadPartsStatement.query, part, afterEffect: afterEffect) {
+                ReadPartsStatement.parameters(wanted, in: bucket)
+            }
             switch reply {
             case .value(let result):
-                let parts = try ReadPartsStatement.parts(result, of: wanted)
-                for index in read.indices where read[index].group.hasParts {
-                    let (user, period) = (read[index].group.user, read[index].user.snapshot.period)
-                    read[index].user.parts = UserParts(parts[user] ?? [:], in: period)
+                do throws(PostgresError) {
+                    parts = try ReadPartsStatement.parts(result, of: wanted)
+                    revision = try result.bucketsRevision()
+                } catch {
+                    return .rejected(error)
                 }
-                return true
-            case .allExpired: return false
-            case .effectLost: delivery.fail(part, .unknown)
-            case .rejected(let error): throw error
+            case .allExpired: return .allExpired
+            case .effectLost: return .effectLost
+            case .rejected(let error): return .rejected(error)
             }
-        } catch {
-            invalidValues.record(error)
-            delivery.fail(part, afterEffect ? .unknown : isolation.errors.engineError(for: error))
         }
-        return false
+        for index in read.indices where read[index].group.hasParts {
+            let (user, period) = (read[index].group.user, read[index].user.snapshot.period)
+            read[index].user.parts = UserParts(parts[user] ?? [:], in: period)
+        }
+        return .value(revision)
     }
 
     // MARK: Keys

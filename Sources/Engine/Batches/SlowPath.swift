@@ -140,7 +140,7 @@ struct SlowPath {
         if !wanted.isEmpty {
             try connection.send(
                 prepared: ReadPartsStatement.query.name,
-                ReadPartsStatement.parameters(wanted, in: attempt.bucket)
+                ReadPartsStatement.parameters(wanted, in: attempt.bucket, areWritten: true)
             )
             guard let parts = try sender.awaitResult(connection, part, attempt.lateError) else { return .allExpired }
             let stored = try ReadPartsStatement.parts(parts, of: wanted)

@@ -30,7 +30,7 @@ struct BucketQueue {
         // Requests behind an unbatched one must not overtake it.
         if connections.isEmpty, next.count < batchMaximum, let batched = BatchedRequest(request) {
             if let last = next.last, batched.deadline < last.deadline {
-                // Another lane has handed the request over, and it is older than some that wait.
+                // It is older than some that wait: see `FairQueue`.
                 next.insert(batched, at: next.firstIndex { batched.deadline < $0.deadline } ?? next.count)
             } else {
                 next.append(batched)

@@ -71,13 +71,26 @@ struct FairQueue {
         insert(node, into: queue)
     }
 
-    /// Inserts a node before those with later deadlines. Only a request that another lane has handed over may be older.
+    /// Inserts a node before those with later deadlines. A request is older than some that wait if another lane has
+    /// handed it over, or another thread was faster.
     private mutating func insert(_ node: Int, into queue: Int) {
         let deadline = nodes[node].request.deadline
         var (previous, next) = (FairQueue.none, queues[queue].first)
         while nodes[next].request.deadline <= deadline { (previous, next) = (next, nodes[next].next) }
         nodes[node].next = next
-        if previous == FairQueue.none { queues[queue].first = node } else { nodes[previous].next = node }
+        guard previous == FairQueue.none else {
+            nodes[previous].next = node
+            return
+        }
+        queues[queue].first = node
+        guard isBatched(node) != isBatched(next) else { return }
+        batchedTurns.removeAll { $0 == queue }
+        unbatchedTurns.removeAll { $0 == queue }
+        scheduleTurn(queue)
+    }
+
+    private func isBatched(_ node: Int) -> Bool {
+        if case .batched = nodes[node].request.operation { true } else { false }
     }
 
     private mutating func open(_ queue: Queue) {
@@ -168,10 +181,7 @@ struct FairQueue {
             freeQueues.append(queue)
             return
         }
-        switch nodes[queues[queue].first].request.operation {
-        case .batched: batchedTurns.append(queue)
-        case .unbatched: unbatchedTurns.append(queue)
-        }
+        if isBatched(queues[queue].first) { batchedTurns.append(queue) } else { unbatchedTurns.append(queue) }
     }
 
     /// Releases the memory that only a large backlog needed.

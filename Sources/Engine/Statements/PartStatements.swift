@@ -23,13 +23,15 @@ enum ReadPartsStatement {
 
     typealias Wanted = (user: UserID, key: PartKey)
 
-    static func parameters(_ wanted: [Wanted], in bucket: Bucket) -> Parameters {
+    /// - Parameter areWritten: the rows are written next, so new ones get a generation.
+    static func parameters(_ wanted: [Wanted], in bucket: Bucket, areWritten: Bool = false) -> Parameters {
         var parameters = Parameters(capacity: 128 + wanted.count * 64)
         parameters.append(int16: bucket)
         parameters.appendUUIDs(count: wanted.count) { (wanted[$0].user.high, wanted[$0].user.low) }
         parameters.appendTexts(count: wanted.count) { wanted[$0].key.period.label }
         parameters.appendTexts(count: wanted.count) { wanted[$0].key.id.kind.rawValue }
         parameters.appendTexts(count: wanted.count) { wanted[$0].key.id.name }
+        parameters.append(bool: areWritten)
         return parameters
     }
 

@@ -204,7 +204,8 @@ struct UnbatchedExecutor {
         while true {
             let map = laneConnection.buckets
             let value = try read()
-            if map.isSettled { return value }
+            // A map with one bucket is settled, too, until a division begins.
+            if map.isSettled, !map.isSingle { return value }
             guard try connection.currentBuckets(deadline: deadline).revision != map.revision else { return value }
             try refreshBuckets(map, connection)
         }

@@ -85,6 +85,9 @@ struct DivisionTests {
     @Test("answers messages in their order, and counts each once, while users are moved")
     func movingUnderLoad() async throws {
         try await withDatabase(lanes: 3) { database, _, harness in
+            try await database.psql.execute(
+                "insert into headroom.plan_limits (plan, kind, name, allowance) values ('trial', 'member', '*', 1000000)"
+            )
             let hasEnded = Flag()
             let counted = try await withThrowingTaskGroup(of: [UserID: Int].self) { group in
                 // Also if something fails: the group waits for its clients.
@@ -113,21 +116,33 @@ struct DivisionTests {
     }
 
     /// Sends messages of users of its own, several requests at a time, and compares each answer with what it has sent.
+    /// Each user has a member, who sends some of them.
     ///
     /// - Returns: the messages of each user.
     private func load(_ harness: EngineHarness, client: Int, until hasEnded: Flag) async throws -> [UserID: Int] {
         var random = SeededGenerator(seed: UInt64(client))
         let own = (0..<20).map { user(UInt64(1_000 + client * 100 + $0)) }
         var used: [UserID: Int] = [:]
+        var usedByMember: [UserID: Int] = [:]
+        let parts = try #require(MessageParts(member: user(7)))
         var round = 0
         while !hasEnded.isSet {
             round += 1
             var requests: [(user: UserID, operation: EngineOperation)] = []
             var expected: [Int] = []
+            var expectedOfMember: [Int: Int] = [:]
             for number in 0..<Int.random(in: 1...30, using: &random) {
                 let user = own.randomElement(using: &random) ?? own[0]
                 let key = messageKey("\(client) \(round) \(number)")
-                switch Int.random(in: 0..<12, using: &random) {
+                switch Int.random(in: 0..<15, using: &random) {
+                case 12, 13:
+                    used[user, default: 0] += 1
+                    usedByMember[user, default: 0] += 1
+                    requests.append((user, EngineOperation.consume(1).inParts(parts)))
+                    expectedOfMember[expected.count] = usedByMember[user]
+                case 14:
+                    requests.append((user, EngineOperation.check(1).inParts(parts)))
+                    expectedOfMember[expected.count] = usedByMember[user, default: 0]
                 case 0: requests.append((user, .check(1)))
                 case 1: requests.append((user, .usage))
                 case 2:
@@ -151,6 +166,10 @@ struct DivisionTests {
             let outcomes = try await harness.execute(requests)
             #expect(outcomes.map { $0.answer?.snapshot.used } == expected, "client \(client), round \(round)")
             #expect(outcomes.allSatisfy { $0.answer != nil }, "client \(client), round \(round)")
+            for (index, used) in expectedOfMember {
+                let member = outcomes[index].answer?.snapshot.parts.first
+                #expect(member?.counter.used == used, "client \(client), round \(round)")
+            }
         }
         return used
     }

@@ -23,9 +23,10 @@ struct HoldModelTests {
         try await first.running {
             try await second.running {
                 var run = Run(database: database, engines: [first, second], seed: seed)
-                for step in 0..<300 {
+                for step in 0..<500 {
                     guard try await run.take(step) else { return }
                 }
+                print("keys and holds, history of seed \(seed): \(run.replays) replays, \(run.commits) commits")
                 #expect(run.replays > 30 && run.commits > 5, "the history of seed \(seed) shows something")
             }
         }

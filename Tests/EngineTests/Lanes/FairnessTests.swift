@@ -133,6 +133,31 @@ struct FairnessTests {
         #expect(executed == next.filter { $0.value > 0 })
     }
 
+    @Test("have every request executed, also those that arrive after younger ones, while anything waits")
+    func olderRequests() throws {
+        var random = SeededGenerator(seed: 20_261_130)
+        var queue = queue()
+        var (added, executed) = (0, 0)
+        for _ in 0..<5_000 {
+            for _ in 0..<Int.random(in: 0...3, using: &random) {
+                let request = requests(
+                    Int.random(in: 0..<2, using: &random),
+                    UInt64(added)..<UInt64(added + 1),
+                    Bool.random(using: &random) ? .usage : .history(1),
+                    afterSeconds: 60 + Int.random(in: 0..<4, using: &random)
+                )
+                #expect(queue.enqueue(request).refused == nil)
+                added += 1
+            }
+            guard queue.count > 0, Bool.random(using: &random) || queue.count > 20 else { continue }
+            let taken = take(&queue)
+            try #require(!taken.isEmpty, "\(queue.count) requests wait")
+            executed += taken.count
+        }
+        while case let taken = take(&queue), !taken.isEmpty { executed += taken.count }
+        #expect(executed == added && queue.count == 0)
+    }
+
     @Test("lose the requests whose deadline has passed, in every queue")
     func expiry() {
         var queue = queue()

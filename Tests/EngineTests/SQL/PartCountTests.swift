@@ -27,7 +27,7 @@ struct PartCountTests {
         try await database.moveClock(to: at("2026-11-10T\(time):00Z"))
     }
 
-    /// is_new, used, held, the window with its counts, and when the first hold ends.
+    /// Whether there is no row yet, used, held, the window with its counts, and when the first hold ends.
     private func read(
         _ database: TestDatabase,
         _ period: String = "2026-11",
@@ -37,7 +37,7 @@ struct PartCountTests {
         try await database.psql.rows(
             """
             select
-                is_new, used, held, to_char(window_opened_at at time zone 'UTC', 'HH24:MI') as opened,
+                generation is null, used, held, to_char(window_opened_at at time zone 'UTC', 'HH24:MI') as opened,
                 to_char(window_ends_at at time zone 'UTC', 'HH24:MI') as ends, window_used, window_held,
                 to_char(holds_end_at at time zone 'UTC', 'HH24:MI') as hold
             from headroom.read_parts(

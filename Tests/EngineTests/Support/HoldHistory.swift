@@ -65,6 +65,7 @@ struct HoldHistory {
         isEnforced: false,
         limits: [PlanLimit(.model, "gpt*", allowance: 5, weight: 2), PlanLimit(.member, "*", allowance: 4)]
     )
+
     /// What happens at one instant.
     enum Step {
         /// Requests that arrive together.
@@ -142,7 +143,7 @@ struct HoldHistory {
     /// Most requests with a key name the same parts.
     private mutating func inParts(_ operation: EngineOperation, of key: MessageKey? = nil) -> EngineOperation {
         var ofKey = SeededGenerator(seed: key.map { $0.text.utf8.reduce(0) { $0 &* 31 &+ UInt64($1) } } ?? 0)
-        let parts = key == nil || generator.chance(10) ? RandomParts.parts(&generator) : RandomParts.parts(&ofKey)
+        let parts = key == nil || generator.chance(4) ? RandomParts.parts(&generator) : RandomParts.parts(&ofKey)
         return parts.map { operation.inParts($0) } ?? operation
     }
 

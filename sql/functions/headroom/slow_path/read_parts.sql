@@ -3,28 +3,31 @@
 -- Raises HR006 if a row has a value that the trigger values_are_in_range refuses. Locks nothing: a caller that writes
 -- what it has read has locked the user (headroom.lock_and_read_users).
 --
--- generation: that of the row of the period, or, if there is none (is_new), of the row to insert. window_opened_at: the
--- newest open window, which may be in the row of another period; null, with 0 messages, if none is open. It ends at
+-- buckets_revision: the revision of the map of buckets; if it is another than that by which p_bucket was chosen, users
+-- may be in other buckets. generation: null if the period has no row yet. window_opened_at: the newest open window, which may be in the row of another period; null, with 0 messages, if none is open. It ends at
 -- window_ends_at, or earlier if the limit has shorter windows now. holds_end_at: when the first hold ends; null without
 -- holds. Holds that have ended are counted no more.
 create or replace function headroom.read_parts(
     p_bucket smallint, p_users uuid[], p_periods text[], p_kinds text[], p_names text[]
 ) returns table (
-    ordinal integer, generation bigint, is_new boolean, used integer, held integer, window_opened_at timestamptz,
-    window_ends_at timestamptz, window_used integer, window_held integer, holds_end_at timestamptz
+    ordinal integer, buckets_revision integer, generation bigint, used integer, held integer,
+    window_opened_at timestamptz, window_ends_at timestamptz, window_used integer, window_held integer,
+    holds_end_at timestamptz
 )
-    language plpgsql set search_path = pg_catalog, pg_temp
+    language plpgsql stable set search_path = pg_catalog, pg_temp
 as $$
 #variable_conflict use_column
 declare
     v_now constant timestamptz := headroom.now();
     -- A window lasts at most 31 days: headroom.open_window explains the months.
     v_earliest_period constant text := to_char(v_now at time zone 'UTC' - interval '3 months', 'YYYY-MM');
+    v_buckets_revision integer;
 begin
+    select revised.buckets_revision into v_buckets_revision from headroom.present_revisions as revised;
     return query
     select
-        request.ordinal::integer, coalesce(present.generation, headroom.next_generation()),
-        present.generation is null, coalesce(present.used, 0), coalesce(holds.held, present.held, 0),
+        request.ordinal::integer, v_buckets_revision, present.generation, coalesce(present.used, 0),
+        coalesce(holds.held, present.held, 0),
         opened.window_opened_at, opened.window_ends_at, coalesce(opened.window_used, 0),
         coalesce(holds.window_held, opened.window_held, 0),
         case

@@ -1,7 +1,7 @@
 -- Writes what is counted and held of limits for parts of users' messages, as headroom.read_parts has read it, with what
 -- was counted since. Each array has one element for each row. The caller has locked the users since it has read.
 --
--- p_generations: for rows to insert; others keep theirs. p_window_opened_at to p_window_held: the open window, which is
+-- p_generations: for rows to insert, null for the next one; others keep theirs. p_window_opened_at to p_window_held: the open window, which is
 -- then in this row alone. Without one, the row keeps an ended window, or that of a limit that has no windows now.
 create or replace function headroom.write_parts(
     p_bucket smallint, p_users uuid[], p_periods text[], p_kinds text[], p_names text[], p_generations bigint[],
@@ -21,8 +21,8 @@ begin
         window_ends_at, window_used, window_held, window_limit, holds_end_at
     )
     select
-        p_bucket, part.user_id, part.billing_period, part.kind, part.name, part.generation, v_now, part.used,
-        part.held, part."limit", part.window_opened_at, part.window_ends_at,
+        p_bucket, part.user_id, part.billing_period, part.kind, part.name,
+        coalesce(part.generation, headroom.next_generation()), v_now, part.used, part.held, part."limit", part.window_opened_at, part.window_ends_at,
         case when part.window_opened_at is not null then part.window_used end,
         case when part.window_opened_at is not null then part.window_held end, part.window_limit, part.holds_end_at
     from unnest(
