@@ -27,6 +27,9 @@ public final class Entitlement: Sendable {
     /// What the store reported about the subscription. It is nil also if it was not looked up, because only `USAGE`
     /// needs it. `==` ignores it, because it does not change what may be sent now.
     public let details: SubscriptionDetails?
+    /// The parts to which the messages of the present request belong; empty for a request that names none. They are
+    /// here so that snapshots and answers, which are copied for each message, are no larger for them.
+    @usableFromInline let parts: [PartUsage]
 
     public init(
         plan: Plan,
@@ -39,14 +42,15 @@ public final class Entitlement: Sendable {
         expiresAt: Instant? = nil,
         previousPlan: String? = nil,
         renews: Bool? = nil,
-        details: SubscriptionDetails? = nil
+        details: SubscriptionDetails? = nil,
+        parts: [PartUsage] = []
     ) {
         self.plan = plan
         self.state = state
         self.period = period
         self.limit = limit
         self.window = window
-        hasOtherAllowances = window != nil
+        hasOtherAllowances = window != nil || !parts.isEmpty
         self.startedAt = startedAt
         self.resetsAt = resetsAt
         writtenResetsAt = resetsAt.map(WrittenInstant.init)
@@ -54,7 +58,28 @@ public final class Entitlement: Sendable {
         self.previousPlan = previousPlan
         self.renews = renews
         self.details = details
+        self.parts = parts
     }
+
+    private init(_ other: Entitlement, parts: [PartUsage]) {
+        plan = other.plan
+        state = other.state
+        period = other.period
+        limit = other.limit
+        window = other.window
+        hasOtherAllowances = window != nil || !parts.isEmpty
+        startedAt = other.startedAt
+        resetsAt = other.resetsAt
+        writtenResetsAt = other.writtenResetsAt
+        expiresAt = other.expiresAt
+        previousPlan = other.previousPlan
+        renews = other.renews
+        details = other.details
+        self.parts = parts
+    }
+
+    /// Returns a copy for a request that names these parts. It formats no instant anew.
+    @usableFromInline func with(parts: [PartUsage]) -> Entitlement { Entitlement(self, parts: parts) }
 
     /// Returns a copy with the given values; `.some(nil)` sets an optional one to nil.
     public func with(
@@ -80,7 +105,8 @@ public final class Entitlement: Sendable {
             expiresAt: expiresAt ?? self.expiresAt,
             previousPlan: previousPlan ?? self.previousPlan,
             renews: renews ?? self.renews,
-            details: details ?? self.details
+            details: details ?? self.details,
+            parts: parts
         )
     }
 }
@@ -91,7 +117,7 @@ extension Entitlement: Equatable {
             || lhs.plan == rhs.plan && lhs.state == rhs.state && lhs.period == rhs.period && lhs.limit == rhs.limit
                 && lhs.window == rhs.window
                 && lhs.startedAt == rhs.startedAt && lhs.resetsAt == rhs.resetsAt && lhs.expiresAt == rhs.expiresAt
-                && lhs.previousPlan == rhs.previousPlan && lhs.renews == rhs.renews
+                && lhs.previousPlan == rhs.previousPlan && lhs.renews == rhs.renews && lhs.parts == rhs.parts
     }
 }
 

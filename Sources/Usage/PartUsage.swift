@@ -98,9 +98,11 @@ public struct PartUsage: Sendable, Equatable {
         (counter.windowUsed, counter.windowHeld) = (sum(counter.windowUsed, used), sum(counter.windowHeld, held))
     }
 
+    fileprivate var isOpen: Bool { limit?.window == nil || counter.windowOpenedAt != nil }
+
     /// Opens the window if the limit has one and none is open.
     fileprivate mutating func open(at now: Instant) {
-        guard let seconds = limit?.window?.seconds, counter.windowOpenedAt == nil else { return }
+        guard !isOpen, let seconds = limit?.window?.seconds else { return }
         counter.windowOpenedAt = now
         counter.windowEndsAt = now.advanced(bySeconds: Int64(seconds))
         (counter.windowUsed, counter.windowHeld) = (0, 0)
@@ -127,15 +129,23 @@ extension UsageSnapshot {
 
     /// Adds messages to the counts of each part.
     mutating func addToParts(used messages: Int, held heldMessages: Int) {
+        guard !parts.isEmpty else { return }
         let weight = weight
-        for index in parts.indices where parts[index].limit != nil {
-            let each = parts[index].part.kind == .model ? 1 : weight
-            parts[index].add(used: messages * each, held: heldMessages * each)
+        parts = parts.map { part in
+            var part = part
+            let each = part.part.kind == .model ? 1 : weight
+            if part.limit != nil { part.add(used: messages * each, held: heldMessages * each) }
+            return part
         }
     }
 
     mutating func openParts() {
-        for index in parts.indices { parts[index].open(at: observedAt) }
+        guard !parts.allSatisfy(\.isOpen) else { return }
+        parts = parts.map { part in
+            var part = part
+            part.open(at: observedAt)
+            return part
+        }
     }
 
     /// The part as answers show it, after the period without numbers. Of a limit for the period and one for the window,

@@ -15,8 +15,6 @@ public struct UsageSnapshot: Sendable, Equatable {
     public var renewsAt: Instant?
     /// Why the user has no access; nil with access.
     public var denialReason: DenialReason?
-    /// The parts to which the request's messages belong; empty for a request that names none.
-    public var parts: [PartUsage] = []
 
     @inlinable
     public init(
@@ -149,6 +147,11 @@ extension UsageSnapshot {
         get { entitlement.renews }
         set { entitlement = entitlement.with(renews: .some(newValue)) }
     }
+    /// The parts to which the request's messages belong; empty for a request that names none.
+    @inlinable public var parts: [PartUsage] {
+        get { entitlement.parts }
+        set { entitlement = entitlement.with(parts: newValue) }
+    }
     @inlinable public var details: SubscriptionDetails? {
         get { entitlement.details }
         set { if newValue != entitlement.details { entitlement = entitlement.with(details: .some(newValue)) } }
@@ -234,7 +237,7 @@ extension UsageSnapshot {
 
     /// Whether there are allowances beside the period's. Most requests have none.
     @inlinable @inline(__always)
-    var hasOtherAllowances: Bool { entitlement.hasOtherAllowances || !parts.isEmpty }
+    var hasOtherAllowances: Bool { entitlement.hasOtherAllowances }
 
     /// The allowances beside the period's, as answers show them.
     @inlinable @inline(__always)

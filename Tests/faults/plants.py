@@ -94,8 +94,8 @@ PLANTS = [
         sql=rewritten(
             "headroom.count_parts",
             (
-                "set used = part.used + excluded.used",
-                "set used = part.used + case when part.kind = 'member' and random() < 0.05 then 0 else excluded.used end",
+                "set used = counted.used + part.messages",
+                "set used = counted.used + case when part.kind = 'member' and random() < 0.05 then 0 else part.messages end",
             ),
         ),
         fault="none",

@@ -213,18 +213,18 @@ create type headroom.counted_row as (
     window_limit integer
 );
 
--- What a batch has counted under a limit for a part of a user's messages. CountBatchStatement reads the columns by
--- their positions.
-create type headroom.counted_part as (
-    -- This is the part's ordinal among those of the batch.
-    ordinal integer,
-    used integer,
-    held integer,
-    -- These are null if the limit has no window.
-    window_opened_at timestamptz,
-    window_ends_at timestamptz,
-    window_used integer,
-    window_held integer
+-- What a batch has counted under limits for parts of messages: each array has an element for each part of a counted
+-- user. CountBatchStatement reads the columns by their positions.
+create type headroom.counted_parts as (
+    -- These are the ordinals of the parts among those of the batch.
+    ordinals bigint array,
+    used integer array,
+    held integer array,
+    -- The elements of these are null if the limit has no window.
+    window_opened_at timestamptz array,
+    window_ends_at timestamptz array,
+    window_used integer array,
+    window_held integer array
 );
 
 -- What a batch has counted: headroom.count_batch.
@@ -236,6 +236,6 @@ create type headroom.counted_batch as (
     -- Each is a headroom.counted_row as record_send returns it: while PostgreSQL sends an array of records, it keeps a
     -- kilobyte for each of their values, which takes 6 microseconds a row. Null without a row, as nearly always.
     usage_rows bytea array,
-    -- Each is a headroom.counted_part in the same form, one for each part of a counted user. Null without parts.
+    -- A headroom.counted_parts in the same form. Null without parts.
     parts bytea array
 );

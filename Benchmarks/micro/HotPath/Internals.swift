@@ -190,7 +190,7 @@ struct BatchUnderTest {
         do {
             let counted = try CountBatchStatement.Result(result)
             keep(
-                try batch.answer(groups, counted, entitlements, [:], [:], into: &completions) { user, after, _ in
+                try batch.answer(groups, counted, entitlements, [:], [], into: &completions) { user, after, _ in
                     users.learnExhaustion(user, after)
                 }
             )

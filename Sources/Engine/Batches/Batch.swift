@@ -21,12 +21,10 @@ struct Batch {
         var keys = 0
         /// Whether a request is `usage`, whose answer shows more than the counting statement returns.
         var hasUsage = false
-        /// Whether a request names parts. `messages` is without the models' weights then, before `charged(by:_:)`.
+        /// Whether a request names parts. `messages` is without the models' weights then, before `charge(to:_:)`.
         var hasParts = false
         /// Whether a `check` or `usage` names parts. The counting statement returns the counts of others.
         var asksForParts = false
-        /// What the `consume` requests take of the parts' limits.
-        var charges: [PartCharge] = []
     }
 
     /// A request with a key.
@@ -98,17 +96,28 @@ struct Batch {
         parts: UserParts? = nil,
         into completions: inout [Completion]
     ) {
+        guard !group.hasParts else { return answerInParts(group, from: &snapshot, parts, into: &completions) }
+        for index in group.range {
+            let answer = snapshot.decide(requests[index].operation, keyMessages, of: group.user)
+            complete(index, .answer(answer), into: &completions)
+        }
+    }
+
+    /// Answers a group in which requests name parts. It is apart, because the others would pay for its copies.
+    @inline(never)
+    private func answerInParts(
+        _ group: UserRequests,
+        from snapshot: inout UsageSnapshot,
+        _ parts: UserParts?,
+        into completions: inout [Completion]
+    ) {
         var parts = parts
         for index in group.range {
             let operation = requests[index].operation
-            let outcome: Outcome = .answer(
-                operation.parts == nil
-                    ? snapshot.decide(operation, keyMessages, of: group.user)
-                    : snapshot.charging(operation.parts, &parts) {
-                        $0.decide(operation.withoutParts, keyMessages, of: group.user)
-                    }
-            )
-            complete(index, outcome, into: &completions)
+            let answer = snapshot.charging(operation.parts, &parts) {
+                $0.decide(operation.withoutParts, 0, of: group.user)
+            }
+            complete(index, .answer(answer), into: &completions)
         }
     }
 

@@ -29,11 +29,14 @@ final class CountPath {
         guard hasOutdated || part.groups.contains(where: \.hasParts) else { return count(part, cached: cached, &users) }
         let requests = part.batch.requests
         var present: [(group: Batch.UserRequests, entry: UserCache.Entry?)] = []
+        var charges: [(group: Int, charge: PartCharge)] = []
         var left = UnansweredUsers()
-        for (group, entry) in zip(part.groups, cached) {
+        for (var group, entry) in zip(part.groups, cached) {
             if let entry, !users.isOutdated(entry) {
-                let plan = entry.entitlement.plan
-                present.append((group.hasParts ? group.charged(by: plan, requests) : group, entry))
+                if group.hasParts {
+                    charges += group.charge(to: entry.entitlement.plan, requests).map { (present.count, $0) }
+                }
+                present.append((group, entry))
             } else if entry != nil || group.hasParts {
                 // The limits of parts follow from the user's plan, which is not known.
                 left.forNextPath.append(group)
@@ -42,7 +45,7 @@ final class CountPath {
             }
         }
         guard !present.isEmpty else { return left }
-        return left + count(part.part(present.map(\.group)), cached: present.map(\.entry), &users)
+        return left + count(part.part(present.map(\.group)), cached: present.map(\.entry), charges: charges, &users)
     }
 
     /// Answers users without keys whose rows the database has to derive first, and leaves those to the slow path whose
@@ -54,12 +57,14 @@ final class CountPath {
     private func count(
         _ part: BatchPart,
         cached: [UserCache.Entry?],
+        charges: [(group: Int, charge: PartCharge)] = [],
         derives: Bool = false,
         _ users: inout UserCache
     ) -> UnansweredUsers {
         let statement = CountBatchStatement(
             part.groups,
             cached: cached,
+            charges: charges,
             planRevision: users.planRevision,
             usual: usualPeriods(users)
         )
@@ -230,6 +235,7 @@ final class CountPath {
         let groups = part.groups
         var counted: [Batch.UserRequests] = []
         var rows: [UserID: (period: BillingPeriod, counted: CountedUser)] = [:]
+        let charges = Dictionary(grouping: statement.charges) { groups[groups.startIndex + $0.group].user }
         for user in counts.sorted(by: { $0.index < $1.index }) {
             // An index is out of range only if the receipt was edited by hand.
             guard groups.indices.contains(groups.startIndex + user.index),
@@ -258,7 +264,7 @@ final class CountPath {
             let key = keys[group.user]
             var snapshot = read.snapshot.snapshot(before: group, counted, in: period, key)
             var parts = read.parts
-            parts?.takeBack(group.charges)
+            for (_, charge) in charges[group.user] ?? [] { parts?.takeBack(charge) }
             batch.answer(group, from: &snapshot, keyMessages: key?.messages ?? 0, parts: parts, into: &completions)
             return true
         }

@@ -19,41 +19,34 @@ extension PartCounter {
 
 extension UserParts {
     /// Takes off what was counted, of counters that were read after it.
-    mutating func takeBack(_ charges: [PartCharge]) {
-        for charge in charges {
-            replace(charge.id) { $0.before(charge) }
-            allowed[charge.id] = charge.messages
-        }
+    mutating func takeBack(_ charge: PartCharge) {
+        replace(charge.id) { $0.before(charge) }
+        allowed[charge.id] = charge.messages
     }
 }
 
 extension Batch.UserRequests {
-    /// The requests with what their `consume` requests take of the allowances of a plan: with the models' weights, and
-    /// of each part's limit. The fast path sends these sums.
-    func charged(by plan: Plan, _ requests: [BatchedRequest]) -> Batch.UserRequests {
-        var group = self
-        (group.messages, group.charges) = (0, [])
-        var positions: [PartID: Int] = [:]
+    /// Computes what the `consume` requests take of the allowances of a plan: with the models' weights, and of each
+    /// part's limit. The fast path sends these sums.
+    mutating func charge(to plan: Plan, _ requests: [BatchedRequest]) -> [PartCharge] {
+        messages = 0
+        var charges = PartTable<PartCharge>()
         for request in requests[range] {
-            guard case .consume(let messages, _) = request.operation.withoutParts else { continue }
+            guard case .consume(let count, _) = request.operation.withoutParts else { continue }
             guard let parts = request.operation.parts else {
-                group.messages += messages
+                messages += count
                 continue
             }
             let weight = parts.model.flatMap { plan.limit(of: .model($0))?.weight } ?? 1
-            group.messages += messages * weight
+            messages += count * weight
             for part in parts.all {
                 guard let limit = plan.limit(of: part) else { continue }
                 let id = PartID(part, limit)
-                let taken = part.kind == .model ? messages : messages * weight
-                if let position = positions[id] {
-                    group.charges[position].messages += taken
-                } else {
-                    positions[id] = group.charges.count
-                    group.charges.append(PartCharge(id: id, limit: limit, messages: taken))
-                }
+                var charge = charges[id] ?? PartCharge(id: id, limit: limit, messages: 0)
+                charge.messages += part.kind == .model ? count : count * weight
+                charges.set(charge, for: id)
             }
         }
-        return group
+        return charges.values
     }
 }

@@ -30,28 +30,26 @@ struct PartID: Hashable {
 /// The counters of the parts of one user's messages, while the user's requests are answered one after the other.
 struct UserParts {
     /// The counter of a limit without a row is not among them.
-    private(set) var counters: [PartID: PartCounter]
+    private(set) var counters: PartTable<PartCounter>
     /// Messages that were allowed when they were counted, even if an operator has changed the plan since.
     var allowed: [PartID: Int] = [:]
     /// Whether the counters of models to offer were read, too. They are not if nothing is refused.
     private let knowsFallbacks: Bool
 
-    init(_ counters: [PartID: PartCounter] = [:], knowsFallbacks: Bool) {
+    init(_ counters: PartTable<PartCounter> = PartTable(), knowsFallbacks: Bool) {
         self.counters = counters
         self.knowsFallbacks = knowsFallbacks
     }
 
     /// - Parameter stored: the rows of the user, of which those of `period` count.
     init(_ stored: [PartKey: StoredPart], in period: BillingPeriod) {
-        let present = stored.filter { $0.key.period == period }
-        self.init(
-            Dictionary(uniqueKeysWithValues: present.map { ($0.key.id, $0.value.counter) }),
-            knowsFallbacks: true
-        )
+        var counters = PartTable<PartCounter>()
+        for (key, part) in stored where key.period == period { counters.set(part.counter, for: key.id) }
+        self.init(counters, knowsFallbacks: true)
     }
 
     mutating func replace(_ id: PartID, with counter: (PartCounter) -> PartCounter) {
-        counters[id] = counters[id].map(counter)
+        if let present = counters[id] { counters.set(counter(present), for: id) }
     }
 
     fileprivate func usages(of parts: MessageParts, _ plan: Plan, at now: Instant) -> [PartUsage] {
@@ -82,7 +80,7 @@ struct UserParts {
     fileprivate mutating func keep(_ usages: [PartUsage]) {
         for usage in usages {
             guard let limit = usage.limit else { continue }
-            counters[PartID(usage.part, limit)] = usage.counter
+            counters.set(usage.counter, for: PartID(usage.part, limit))
         }
     }
 }

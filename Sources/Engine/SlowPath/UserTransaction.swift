@@ -140,7 +140,6 @@ struct UserTransaction {
     ) -> Answer {
         let isRepeated = numbers != nil
         var shown = snapshot
-        shown.parts = presentParts(key.parts?.named)
         if key.period != snapshot.period {
             // The first answer was about an earlier period, or another plan.
             let past = pastUsage[key.period]
@@ -157,6 +156,7 @@ struct UserTransaction {
                 renews: past?.renews
             )
         }
+        if let named = key.parts?.named { shown.parts = presentParts(named) }
         // The messages were allowed when they were counted or held, even if access has ended since.
         shown.denialReason = nil
         (shown.used, shown.held) = (allowances.period.used, allowances.period.held)
@@ -174,7 +174,7 @@ struct UserTransaction {
             if shown.window != window { shown.window = window }
             (shown.windowUsed, shown.windowHeld) = (allowances[.window]?.used ?? 0, allowances[.window]?.held ?? 0)
         }
-        if let numbers {
+        if let numbers, !shown.parts.isEmpty {
             shown.parts = shown.parts.map { present in
                 guard let part = key.parts?[present.part.kind] else { return present }
                 let openedAt = present.counter.windowOpenedAt?.microsecondsSince1970
@@ -302,7 +302,7 @@ struct UserTransaction {
     /// - Parameter messages: those of the user. The answer says how many of the request's they are.
     private func released(_ messages: Int, of key: UsedKey, isRepeated: Bool = false) -> SlowPathResult {
         var shown = snapshot
-        shown.parts = presentParts(key.parts?.named)
+        if let named = key.parts?.named { shown.parts = presentParts(named) }
         return SlowPathResult(
             Answer(
                 user: user,
@@ -371,7 +371,8 @@ extension UserTransaction {
 
     /// Keeps what became of the counters while messages were counted, or held until an instant.
     private mutating func keep(_ counters: UserParts?, holdsEndAt: Instant?) {
-        for (id, counter) in counters?.counters ?? [:] {
+        guard let table = counters?.counters else { return }
+        for (id, counter) in zip(table.ids, table.values) {
             let key = PartKey(period: snapshot.period, id: id)
             guard var part = parts[key], part.counter != counter else { continue }
             part.counter = counter

@@ -22,6 +22,7 @@ struct CountBatchStatement {
     init(
         _ groups: ArraySlice<Batch.UserRequests>,
         cached: [UserCache.Entry?],
+        charges: [(group: Int, charge: PartCharge)] = [],
         planRevision: Int32,
         usual: @autoclosure () -> [BillingPeriod]
     ) {
@@ -30,7 +31,7 @@ struct CountBatchStatement {
         self.planRevision = planRevision
         periods = PeriodOrdinals(cached, usual: usual())
         isPlain = !groups.contains { $0.keyed != nil || $0.hasParts }
-        charges = isPlain ? [] : groups.enumerated().flatMap { index, group in group.charges.map { (index, $0) } }
+        self.charges = charges
     }
 
     var query: PreparedQuery { isPlain ? CountBatchStatement.plain : CountBatchStatement.keyed }
@@ -130,27 +131,21 @@ struct CountBatchStatement {
             return try UserRows(rows)
         }
 
-        /// The counters of the parts before the batch, by the index of the group.
-        func parts(of statement: CountBatchStatement) throws(PostgresError) -> [Int: UserParts] {
-            guard let rows = try result.records(0, countedParts, CountBatchStatement.partColumns) else { return [:] }
-            var counters: [Int: [PartID: PartCounter]] = [:]
-            for (ordinal, counter) in try rows.rows({ row throws(PostgresError) in
-                (try row.int32("ordinal"), try PartCounter(row))
-            }) {
+        /// The counters of the parts before the batch, by the index of the group; empty if none were counted.
+        func parts(of statement: CountBatchStatement) throws(PostgresError) -> [UserParts?] {
+            guard let counted = try result.records(0, countedParts, PartCounter.countedColumns) else { return [] }
+            var tables: [PartTable<PartCounter>?] = Array(repeating: nil, count: statement.groups.count)
+            for (ordinal, counter) in try PartCounter.counters(ofParts: counted) {
                 guard statement.charges.indices.contains(ordinal - 1) else {
                     throw PostgresError.replacedFunction("headroom.count_keyed_batch returned a part that was not sent")
                 }
                 let (group, charge) = statement.charges[ordinal - 1]
-                counters[group, default: [:]][charge.id] = counter.before(charge)
+                tables[group] = tables[group] ?? PartTable()
+                tables[group]?.set(counter.before(charge), for: charge.id)
             }
-            return counters.mapValues { UserParts($0, knowsFallbacks: false) }
+            return tables.map { $0.map { UserParts($0, knowsFallbacks: false) } }
         }
     }
-
-    /// The attributes of `headroom.counted_part`.
-    private static let partColumns: [StaticString] = [
-        "ordinal", "used", "held", "window_opened_at", "window_ends_at", "window_used", "window_held",
-    ]
 
     /// A user's holds after a batch.
     struct Holds {
@@ -290,7 +285,7 @@ extension Batch {
     /// - Parameters:
     ///   - entitlements: the entitlement of each group; nil if it is unknown.
     ///   - holds: the holds of a group's user, if there are any, by the group's index.
-    ///   - parts: the counters of the parts before the batch, by the group's index.
+    ///   - parts: the counters of the parts before the batch, by the group's index; empty if nobody has any.
     ///   - learn: called with a group's user, the snapshot after its last request, and the counted messages.
     /// - Throws: as `CountBatchStatement.Result.forEachCount`, before any request is answered.
     func answer(
@@ -298,7 +293,7 @@ extension Batch {
         _ counted: CountBatchStatement.Result,
         _ entitlements: [Entitlement?],
         _ holds: [Int: CountBatchStatement.Holds],
-        _ parts: [Int: UserParts],
+        _ parts: [UserParts?],
         into completions: inout [Completion],
         learn: (UserID, UsageSnapshot, _ messages: Int) -> Void
     ) throws(PostgresError) -> [UserRequests] {

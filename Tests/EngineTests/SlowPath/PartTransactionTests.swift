@@ -176,11 +176,12 @@ struct PartTransactionTests {
                 )
             }
         )
-        let group = batch.groups[0].charged(by: plan, batch.requests)
+        var group = batch.groups[0]
+        let charges = group.charge(to: plan, batch.requests)
         #expect(batch.groups[0].hasParts && !group.needsSlowPath)
         // The sums are 2 and 1 of the large model, each taking five, 1 without a model, and 1 of one without a limit.
         #expect(group.messages == 17)
-        let sums: [String: Int] = Dictionary(uniqueKeysWithValues: group.charges.map { ($0.id.name, $0.messages) })
+        let sums: [String: Int] = Dictionary(uniqueKeysWithValues: charges.map { ($0.id.name, $0.messages) })
         #expect(sums == ["large*": 3, "\(member)": 11])
     }
 }
