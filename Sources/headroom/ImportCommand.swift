@@ -10,8 +10,8 @@ struct ImportCommand: AsyncParsableCommand {
         commandName: "import",
         abstract: "Import users, their plans and counts from another system.",
         discussion: """
-            Reads a CSV file whose first line names its columns, in any order: user, and any of plan, used, period, limit, \
-            state, started, expires, grace_until and anchor. The service may count meanwhile. Checks the whole file first; \
+            Reads a CSV file whose first line names its columns, in any order: user, and any of plan, used, model, member, \
+            period, limit, state, started, expires, grace_until and anchor. The service may count meanwhile. Checks the whole file first; \
             imports nothing if a row is bad. An import that was interrupted continues when it is run again, and each row \
             is imported once. docs/migrate-a-counter.md has the rules.
             """
@@ -161,6 +161,11 @@ private struct ImportSummary {
         if let later = result.rows[.later] {
             let places = places(later, result.lines[.later] ?? [])
             lines.append("left \(rows(later)) of a period that has not begun for the user: \(places)")
+        }
+        if let unlimited = result.rows[.withoutLimit] {
+            let places = places(unlimited, result.lines[.withoutLimit] ?? [])
+            let why = "whose models or members the users' plans do not limit"
+            lines.append("left the counts of \(rows(unlimited)) \(why): \(places)")
         }
         if result.plansKept > 0 {
             let places = places(result.plansKept, result.linesOfPlansKept)

@@ -12,6 +12,7 @@ create table headroom.imports (
     imported_before bigint not null default 0,
     counted bigint not null default 0,
     later bigint not null default 0,
+    without_limit bigint not null default 0,
     plans_kept bigint not null default 0,
     messages bigint not null default 0,
     started_at headroom.instant not null,
@@ -20,7 +21,7 @@ create table headroom.imports (
     constraint digest_is_sha256 check (pg_catalog.octet_length(digest) = 32),
     constraint done_is_0_to_records check (done between 0 and records),
     constraint numbers_are_not_negative check (
-        least(records, imported, imported_before, counted, later, plans_kept, messages) >= 0
+        least(records, imported, imported_before, counted, later, without_limit, plans_kept, messages) >= 0
     ),
     primary key (digest, adds)
 );
@@ -30,6 +31,8 @@ comment on column headroom.imports.adds is 'Whether counts are added to those th
 comment on column headroom.imports.done is 'Rows of the file that are committed, in its order.';
 comment on column headroom.imports.counted is 'Rows that were left because Headroom counts their users already.';
 comment on column headroom.imports.later is 'Rows that were left because their periods have not begun for their users.';
+comment on column headroom.imports.without_limit is
+    'Rows whose counts were left because their users'' plans do not limit the model or the member.';
 comment on column headroom.imports.plans_kept is 'Rows whose users had a plan, which they keep.';
 grant select on headroom.imports to headroom_service, headroom_operator;
 
@@ -51,5 +54,8 @@ create type headroom.import_row as (
     -- False leaves the limit as it is.
     has_limit boolean,
     -- Null is unlimited.
-    "limit" integer
+    "limit" integer,
+    -- The part of the user's messages that was used: model or member, and the model or the member's id. Null is all.
+    part_kind text,
+    part_name text
 );

@@ -67,6 +67,7 @@ create table headroom.usage_parts (
     billing_period text not null,
     kind text not null,
     name text collate "C" not null,
+    imported text[],
     -- Ranges are checked by the trigger values_are_in_range, because PostgreSQL would parse constraints in each batch.
     primary key (bucket, user_id, billing_period, kind, name)
 ) with (
@@ -81,6 +82,8 @@ comment on column headroom.usage_parts.name is 'The name in headroom.plan_limits
 comment on column headroom.usage_parts.holds_end_at is
     'When the first hold in held or window_held ends; null without holds. Then both are computed again.';
 comment on column headroom.usage_parts."limit" is 'The limit when messages were last counted; null is none.';
+comment on column headroom.usage_parts.imported is
+    'The models whose counts headroom import has added here, or the member; null is none.';
 comment on column headroom.usage_parts.window_opened_at is
     'When the window opened that messages count in. Null without one. It may have ended.';
 grant select, insert, update, delete on headroom.usage_parts to headroom_service;

@@ -34,6 +34,8 @@ struct ImportBatch {
         parameters.appendNullableInt32s(count: count) { index in
             if case .set(let limit) = rows[index].limit { limit } else { nil }
         }
+        parameters.appendTexts(count: count) { rows[$0].part?.kind.rawValue }
+        parameters.appendTexts(count: count) { rows[$0].part?.name }
         return parameters
     }
 }
@@ -47,6 +49,7 @@ public struct ImportResult: Sendable {
         case counted
         case later
         case nothing
+        case withoutLimit = "without_limit"
     }
 
     /// The number of rows with each outcome.

@@ -19,7 +19,7 @@ public struct ImportProblem: Error, Equatable, Sendable, CustomStringConvertible
 
 /// A column of an imported file.
 enum ImportColumn: String, CaseIterable {
-    case user, plan, used, period, limit, state, started, expires
+    case user, plan, model, member, used, period, limit, state, started, expires
     case graceUntil = "grace_until"
     case anchor
 

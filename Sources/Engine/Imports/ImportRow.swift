@@ -13,6 +13,8 @@ struct ImportRow: Equatable {
     var anchorDay: Int32?
     /// The billing period; nil means the present one.
     var period: String?
+    /// The part of the user's messages that was used; nil means all.
+    var part: MessagePart?
     var used: Int32 = 0
     var limit = Limit.ofPlan
 
@@ -59,6 +61,10 @@ struct ImportRowDecoder {
         row.plan = values.plan(among: plans)
         row.used = values.number(.used, in: 0...Int32.max) ?? 0
         row.limit = values.limit()
+        row.part = values.part(namespace)
+        if row.part != nil, row.limit != .ofPlan {
+            values.report(.limit, "belongs to all messages of the user; headroom.plan_limits has those of parts")
+        }
         if let period = columns.value(.period, record) {
             row.period = period
             if try BillingPeriod(period) == nil || !isPeriod(period) {
@@ -94,6 +100,19 @@ struct ImportRowDecoder {
             if let user = columns.value(.user, record).flatMap({ UserID($0, in: namespace) }) { return user }
             report(.user, UserNamespace.rule(namespace))
             return UserID(high: 0, low: 0)
+        }
+
+        mutating func part(_ namespace: UserNamespace?) -> MessagePart? {
+            let (model, member) = (value(.model), value(.member))
+            if model != nil, member != nil { report(.member, "write a row for the model and another for the member") }
+            if let model {
+                if let name = ModelName(model) { return .model(name) }
+                report(.model, "must be \(ModelName.form), or empty")
+            } else if let member {
+                if let member = UserID(member, in: namespace) { return .member(member) }
+                report(.member, UserNamespace.rule(namespace, of: "member"))
+            }
+            return nil
         }
 
         /// The value of a column; nil if there is none, or a word that exports write for none.

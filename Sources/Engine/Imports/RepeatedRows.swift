@@ -1,11 +1,12 @@
 import Usage
 
-/// Finds rows of a file that are about the same user and period as an earlier one. It holds eight bytes for each row
-/// until all are known, and then compares the rows with equal digests.
+/// Finds rows of a file that are about the same user and period, and the same model or member if they name one, as an
+/// earlier one. It holds eight bytes for each row until all are known, and then compares the rows with equal digests.
 struct RepeatedRows {
     private struct Row: Hashable {
         var user: UserID
         var period: String?
+        var part: MessagePart?
     }
 
     private var digests: [UInt64] = []
@@ -36,26 +37,28 @@ struct RepeatedRows {
 
         /// Call it for all rows again, in their order.
         ///
-        /// - Returns: a problem if an earlier row is about the same user and period.
+        /// - Returns: a problem if an earlier row is about the same.
         mutating func problem(_ row: ImportRow) -> ImportProblem? {
             guard digests.contains(RepeatedRows.digest(row)) else { return nil }
-            let key = Row(user: row.user, period: row.period)
+            let key = Row(user: row.user, period: row.period, part: row.part)
             guard let first = lines[key] else {
                 lines[key] = row.line
                 return nil
             }
+            let same = "user and period" + (row.part.map { " and \($0.kind)" } ?? "")
             return ImportProblem(
                 line: row.line,
                 column: ImportColumn.user.rawValue,
-                "line \(first) is about the same user and period; keep one of them"
+                "line \(first) is about the same \(same); keep one of them"
             )
         }
     }
 
     private static func digest(_ row: ImportRow) -> UInt64 {
-        // The digest is FNV-1a of the period, beginning with the hash of the user.
+        // The digest is FNV-1a of the period and the part, beginning with the hash of the user.
         var hash = row.user.hash ^ 0xCBF2_9CE4_8422_2325
-        for byte in (row.period ?? "").utf8 { hash = (hash ^ UInt64(byte)) &* 0x100_0000_01B3 }
+        let name = row.part?.name ?? ""
+        for byte in "\(row.period ?? "") \(name)".utf8 { hash = (hash ^ UInt64(byte)) &* 0x100_0000_01B3 }
         return hash
     }
 }

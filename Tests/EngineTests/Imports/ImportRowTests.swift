@@ -72,6 +72,20 @@ struct ImportRowTests {
         #expect(try columns("user,used", "auth0|42,3") == ["user"])
     }
 
+    @Test("may be about a model or a member of the user")
+    func parts() throws {
+        let namespace = UserNamespace(try #require(UserID("6ba7b810-9dad-11d1-80b4-00c04fd430c8")))
+        let decoder = try decoder("user,model,member,used", namespace: namespace)
+        #expect(try decoder.row(record("sales,gpt-5,,7")).row?.part == .model("gpt-5"))
+        let ann = try #require(UserID("ann", in: namespace))
+        #expect(try decoder.row(record("sales,,ann,7")).row?.part == .member(ann))
+        #expect(try decoder.row(record("sales,,,7")).row?.part == nil)
+        #expect(try columns("user,model,member", "\(Self.id),gpt-5,\(Self.id)") == ["member"])
+        #expect(try columns("user,model,used", "\(Self.id),gpt 5,7") == ["model"])
+        #expect(try columns("user,member,used", "\(Self.id),ann,7") == ["member"])
+        #expect(try columns("user,model,limit", "\(Self.id),gpt-5,7") == ["limit"])
+    }
+
     @Test("are refused with the column of each bad value")
     func problems() throws {
         let id = Self.id
@@ -147,13 +161,13 @@ struct ImportRowTests {
         #expect(throws: ImportProblem.self) { try ImportColumns(nil) }
     }
 
-    @Test("are about one user and period once in a file")
+    @Test("are about one user, period, and model or member once in a file")
     func repetitions() throws {
-        let decoder = try decoder("user,used,period")
+        let decoder = try decoder("user,used,period,model")
         var rows: [ImportRow] = []
         for (line, (user, period)) in [
-            (Self.id, ""), (Self.id, "2026-10"), ("00000000-0000-4000-8000-000000000001", ""), (Self.id, "2026-10"),
-            (Self.id, ""),
+            (Self.id, ","), (Self.id, "2026-10,"), ("00000000-0000-4000-8000-000000000001", ","),
+            (Self.id, "2026-10,"), (Self.id, ","), (Self.id, ",large"), (Self.id, ",small"), (Self.id, ",large"),
         ].enumerated() {
             let row = try decoder.row(record("\(user),1,\(period)", number: line + 2)).row
             rows.append(try #require(row))
@@ -163,7 +177,8 @@ struct ImportRowTests {
         var candidates = repeated.takeCandidates()
         #expect(!candidates.isEmpty)
         let problems = rows.compactMap { candidates.problem($0) }
-        #expect(problems.map(\.line) == [5, 6])
-        #expect(problems.map(\.text).map { $0.prefix(7) } == ["line 3 ", "line 2 "])
+        #expect(problems.map(\.line) == [5, 6, 9])
+        #expect(problems.map(\.text).map { $0.prefix(7) } == ["line 3 ", "line 2 ", "line 7 "])
+        #expect(problems.last?.text.contains("user and period and model") == true)
     }
 }

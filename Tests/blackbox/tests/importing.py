@@ -185,6 +185,46 @@ class Existing(Import):
         self.assertEqual(again[:2], ["imported 1 row with 1 messages", f"3 {nothing_new}"])
         self.assertEqual([self.psql.number(f"{of_period}'{user}'") for user in (counted, planned, new)], [100, 200, 300])
 
+    def test_counts_of_models_and_members_are_taken_over_once(self):
+        self.psql.run(
+            "insert into headroom.plan_limits (plan, kind, name, allowance)"
+            " values ('paid', 'model', 'import-*', 50), ('paid', 'member', '*', 20)"
+        )
+        self.addCleanup(self.psql.run, "delete from headroom.plan_limits")
+        user, counted, ann, bob = self.subscriber("paid"), self.subscriber("paid"), new_user(), new_user()
+        self.send_command(f"CONSUME {counted} 2 model=import-a member={ann}")
+        lines = [
+            "user,plan,model,member,used",
+            f"{user},paid,,,60", f"{user},paid,import-a,,30", f"{user},paid,import-b,,15", f"{user},paid,,{ann},20",
+            f"{user},paid,other,,9", f"{counted},,import-a,,40", f"{counted},,,{bob},3",
+        ]  # fmt: skip
+        left = [
+            "left 1 row of users whom Headroom counts already; --add adds their counts: line 7",
+            "left the counts of 1 row whose models or members the users' plans do not limit: line 6",
+        ]
+        self.assertEqual(self.imported(*lines, flags=["--check"]), ["would import 5 rows with 128 messages", *left])
+        self.assertEqual(self.imported(*lines), ["imported 5 rows with 128 messages", *left])
+        self.assertEqual(self.imported(*lines, flags=["--add"])[0], "imported 1 row with 40 messages")
+        again = self.imported(*lines, f"{new_user()},paid,,,1", flags=["--add"])
+        self.assertEqual(again[:2], [
+            "imported 1 row with 1 messages", "6 rows had nothing new: imported before, or the plan is the same",
+        ])  # fmt: skip
+        usage = Answer(self.send_command(f"USAGE {user} model=import-c member={ann}"))
+        self.assertEqual((usage.used, usage["model_used"], usage["member_used"]), (60, "45", "20"))
+        refused = Answer(self.send_command(f"CONSUME {user} model=import-a member={ann}"))
+        self.assertEqual(refused["reason"], "member_limit_reached")
+        usage = Answer(self.send_command(f"USAGE {counted} model=import-a member={bob}"))
+        self.assertEqual((usage.used, usage["model_used"], usage["member_used"]), (2, "42", "3"))
+        entries = self.psql.run(
+            f"select detail from audit_trail where user_id = '{user}' and action = 'import' and detail like 'kind%' order by id"
+        )
+        period = usage["period"]
+        self.assertEqual([entry[0] for entry in entries], [
+            f"kind model, name import-a, period {period}, used none → 30",
+            f"kind model, name import-b, period {period}, used 30 → 45", f"kind member, period {period}, used none → 20",
+        ])  # fmt: skip
+        self.assertEqual(self.psql.number(f"select count(*) from headroom.notifications where user_id = '{user}' and status <> 's'"), 0)
+
     def test_add_adds_to_what_was_counted(self):
         user = self.subscriber("paid", used=7)
         lines = ["user,used", f"{user},100"]

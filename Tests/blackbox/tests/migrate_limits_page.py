@@ -49,7 +49,7 @@ class MigrateLimitsPage(Case):
     def test_every_block_is_run(self):
         self.assertEqual([(block.heading.strip("# "), block.language) for block in blocks(PAGE)], [
             *[("From LiteLLM", language) for language in ("sql", "sh", "sh", "sql")],
-            *[("From a counter for each model", language) for language in ("sql", "sql", "sh")],
+            *[("From a counter for each model", language) for language in ("sql", "sql", "sh")], ("If nobody chats meanwhile", "sh"),
         ])  # fmt: skip
 
     def test_from_litellm_while_messages_are_counted(self):
@@ -85,18 +85,22 @@ class MigrateLimitsPage(Case):
 
     def test_from_a_counter_for_each_model(self):
         (tables, limits), (counts,) = printed("From a counter for each model", "sql"), printed("From a counter for each model", "sh")
+        (imports,) = printed("If nobody chats meanwhile", "sh")
         self.psql.run(tables)
-        user, month = self.user(), f"{datetime.now(timezone.utc):%Y-%m}"
+        month = f"{datetime.now(timezone.utc):%Y-%m}"
         self.psql.run("insert into model_limits values ('paid', 'large', 50), ('paid', 'small', 500)")
-        self.psql.run(
-            f"insert into model_usage values ('{user}', 'large', '{month}', 49), ('{user}', '', '{month}', 7),"
-            f" ('{user}', 'large', '2020-01', 50), ('{user}', 'small', '{month}', 0)"
-        )
         for _ in range(2):
             self.psql.run(limits)
-        self.assertIn("+OK ", self.send_command(f"SETPLAN {user} paid"))
-        for _ in range(2):
-            self.shell(counts)
-        usage = self.ask(f"USAGE {user} model=large")
-        self.assertEqual((usage["used"], usage["model_limit"], usage["model_used"]), ("56", "50", "49"))
-        self.assertEqual([self.ask(f"CONSUME {user} model=large").status for _ in range(2)], ["ALLOWED", "BLOCKED"])
+        for moves in (counts, imports):
+            user = self.user()
+            self.psql.run("delete from model_usage")
+            self.psql.run(
+                f"insert into model_usage values ('{user}', 'large', '{month}', 49), ('{user}', '', '{month}', 7),"
+                f" ('{user}', 'large', '2020-01', 50), ('{user}', 'small', '{month}', 0)"
+            )
+            self.assertIn("+OK ", self.send_command(f"SETPLAN {user} paid"))
+            for _ in range(2):
+                self.shell(moves, DATABASE_URL=self.database_url)
+            usage = self.ask(f"USAGE {user} model=large")
+            self.assertEqual((usage["used"], usage["model_limit"], usage["model_used"]), ("56", "50", "49"))
+            self.assertEqual([self.ask(f"CONSUME {user} model=large").status for _ in range(2)], ["ALLOWED", "BLOCKED"])

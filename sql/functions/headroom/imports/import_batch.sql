@@ -22,6 +22,7 @@ declare
     v_imported_before bigint := 0;
     v_counted bigint := 0;
     v_later bigint := 0;
+    v_without_limit bigint := 0;
     v_plans_kept bigint := 0;
     v_messages bigint := 0;
     v_imported_users uuid[] := '{}';
@@ -62,6 +63,7 @@ begin
             v_imported_before := v_imported_before + (outcome in ('imported_before', 'nothing'))::integer;
             v_counted := v_counted + (outcome = 'counted')::integer;
             v_later := v_later + (outcome = 'later')::integer;
+            v_without_limit := v_without_limit + (outcome = 'without_limit')::integer;
             v_plans_kept := v_plans_kept + keeps_plan::integer;
             if outcome = 'imported' then
                 v_messages := v_messages + (p_rows[ordinal]).used;
@@ -75,8 +77,8 @@ begin
         update headroom.imports as one
         set done = p_through, imported = one.imported + v_imported,
             imported_before = one.imported_before + v_imported_before, counted = one.counted + v_counted,
-            later = one.later + v_later, plans_kept = one.plans_kept + v_plans_kept,
-            messages = one.messages + v_messages,
+            later = one.later + v_later, without_limit = one.without_limit + v_without_limit,
+            plans_kept = one.plans_kept + v_plans_kept, messages = one.messages + v_messages,
             finished_at = case when p_through = one.records then headroom.now() end
         where one.digest = p_digest and one.adds = p_adds;
     end if;

@@ -3,7 +3,8 @@
 --
 -- imported: the row is imported. imported_before: this user and period were imported before. counted: Headroom counts
 -- the user already, in this period or by a plan that the first message began; p_adds imports such rows, too. later: the
--- period has not begun for the user. nothing: the row has nothing that the user does not have.
+-- period has not begun for the user. nothing: the row has nothing that the user does not have. without_limit: the plan
+-- does not count the row's model or member; the row's plan is imported.
 --
 -- billing_period: the row's, or the one that will be open. sets_plan: whether the user gets the row's plan. A plan that
 -- an operator, an import or a store has set stays. keeps_plan: whether it is another one than the row's.
@@ -32,6 +33,8 @@ declare
     v_periods text[];
     v_is_imported boolean[];
     v_is_used boolean[];
+    -- These are the names of the rows' models and members in headroom.usage_parts; null where none counts them.
+    v_counters text[];
 begin
     select
         array_agg(found.is_set order by request.place), array_agg(found.is_begun order by request.place)
@@ -88,7 +91,7 @@ begin
         left join lateral (
             select true as is_found from headroom.audit_log as entry
             where entry.bucket = p_bucket and entry.user_id = request.user_id and entry.action = 'import'
-                and entry.billing_period = request.billing_period
+                and entry.billing_period = request.billing_period and not entry.after ? 'kind'
             limit 1
         ) as found on true
         order by request.place
@@ -108,6 +111,38 @@ begin
         ) as found on true
         order by request.place
     );
+    if exists (select from unnest(p_rows) as given where given.part_kind is not null) then
+        v_counters := array(
+            select case limits.kind when 'member' then given.part_name else limits.name end
+            from unnest(p_rows) with ordinality as given
+            cross join lateral headroom.plan_limit(
+                case
+                    when given.plan is not null and not v_is_set[given.ordinality] then given.plan
+                    else (v_entitlements[width_bucket(given.user_id, v_others)]).plan
+                end, given.part_kind, given.part_name
+            ) as limits
+            order by given.ordinality
+        );
+        -- Several models may share a count, so that the first import of one of them does not leave out the others.
+        select
+            array_agg(case
+                when given.part_kind is null then v_is_imported[given.ordinality]
+                else coalesce(given.part_name = any(found.imported), false)
+            end order by given.ordinality),
+            array_agg(case
+                when given.part_kind is null then v_is_used[given.ordinality]
+                else coalesce(found.taken > 0 and found.imported is null, false)
+            end order by given.ordinality)
+        into v_is_imported, v_is_used
+        from unnest(p_rows) with ordinality as given
+        left join lateral (
+            select parts.imported, parts.used::bigint + parts.held as taken from headroom.usage_parts as parts
+            where parts.bucket = p_bucket and parts.user_id = given.user_id
+                and parts.billing_period = v_periods[given.ordinality] and parts.kind = given.part_kind
+                and parts.name = v_counters[given.ordinality]
+            limit 1
+        ) as found on true;
+    end if;
     return query
     select
         judged.ordinality,
@@ -116,6 +151,7 @@ begin
             when not judged.sets_plan and judged.used = 0 and not judged.has_limit then 'nothing'
             when judged.is_later then 'later'
             when judged.is_counted and not p_adds then 'counted'
+            when judged.part_kind is not null and v_counters[judged.ordinality] is null then 'without_limit'
             else 'imported'
         end,
         v_periods[judged.ordinality],

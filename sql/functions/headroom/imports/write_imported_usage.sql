@@ -3,7 +3,8 @@
 -- has judged whether it may be. The caller has locked the subscribers. Locks the usage rows in ascending order.
 --
 -- p_rows is ascending by user, each once, and all of one bucket. p_periods: the period of each row. p_is_first: whether
--- headroom.write_imported_plans has written the user's plan. p_unknown_users_policy: trial, free or deny.
+-- headroom.write_imported_plans has written the user's plan. p_unknown_users_policy: trial, free or deny. The counts of
+-- models and members are written by headroom.write_imported_parts.
 create or replace function headroom.write_imported_usage(
     p_bucket smallint, p_rows headroom.import_row[], p_periods text[], p_is_first boolean[],
     p_unknown_users_policy text
@@ -16,8 +17,10 @@ declare
     v_entitlements constant headroom.entitlement[] := array(
         select derived from headroom.entitlements(p_bucket, v_users, v_now, p_unknown_users_policy) as derived
     );
-    -- These say whether a row has a count or a limit, and whether its period is the open one.
-    v_counts constant boolean[] := array(select given.used > 0 or given.has_limit from unnest(p_rows) as given);
+    -- These say whether a row has a count or a limit of all messages, and whether its period is the open one.
+    v_counts constant boolean[] := array(
+        select given.part_kind is null and (given.used > 0 or given.has_limit) from unnest(p_rows) as given
+    );
     v_is_open constant boolean[] := array(
         select p_periods[derived.ordinality] = derived.billing_period
         from unnest(v_entitlements) with ordinality as derived
@@ -32,12 +35,17 @@ declare
     v_limits integer[];
     v_places bigint[];
 begin
+    -- The open period's row guards the counts of models and members.
     perform headroom.lock_usage_rows(
-        p_bucket,
-        array(select v_users[place] from generate_subscripts(v_users, 1) as place where v_counts[place]),
-        array(select p_periods[place] from generate_subscripts(v_users, 1) as place where v_counts[place]),
-        v_now
-    );
+        p_bucket, array_agg(given.user_id order by given.ordinality),
+        array_agg(
+            case when v_counts[given.ordinality] then p_periods[given.ordinality] else derived.billing_period end
+            order by given.ordinality
+        ), v_now
+    )
+    from unnest(p_rows) with ordinality as given
+    cross join lateral (select (v_entitlements[given.ordinality]).billing_period) as derived
+    where v_counts[given.ordinality] or given.part_kind is not null;
     select
         array_agg(usage.generation order by request.place), array_agg(usage.message_count order by request.place),
         array_agg(usage.held order by request.place), array_agg(usage."limit" order by request.place),
@@ -79,7 +87,8 @@ begin
             ),
             array(
                 select case when v_is_open[one.place] then least(
-                    coalesce(v_present_counts[one.place], 0)::bigint + (p_rows[one.place]).used, 2147483647
+                    coalesce(v_present_counts[one.place], 0)::bigint
+                    + case when v_counts[one.place] then (p_rows[one.place]).used else 0 end, 2147483647
                 )::integer else 0 end
                 from unnest(v_places) as one (place) order by one.place
             ),
@@ -145,5 +154,10 @@ begin
         nullif(current_setting('headroom.reason', true), ''), headroom.actor()
     from unnest(p_rows) with ordinality as given
     where v_counts[given.ordinality];
+    perform headroom.write_imported_parts(
+        p_bucket, p_rows, p_periods, array(
+            select derived.plan from unnest(v_entitlements) with ordinality as derived order by derived.ordinality
+        )
+    );
 end
 $$;
