@@ -1,3 +1,4 @@
+import Postgres
 import TestSupport
 import Testing
 import Usage
@@ -100,6 +101,21 @@ struct SQLPartTests {
             )
             #expect(allowed == "true", "\(limit)")
         }
+    }
+
+    @Test("is not taken by the form with a period, which could not say whose limit it was")
+    func periodForm() async throws {
+        let database = try await withTeam()
+        for arguments in [
+            "p_user_id => '\(ada)', p_billing_period => '2026-11', p_limit => 100, p_model => 'large'",
+            "'\(ada)', '2026-11', 100, p_member => '\(member)'", "'\(ada)', '2026-11', 100, 'large', '\(member)'",
+        ] {
+            let error = await #expect(throws: PostgresError.self, "\(arguments)") {
+                try await database.psql.execute("select increment_and_check_usage(\(arguments))")
+            }
+            #expect(error?.sqlState == .undefinedFunction)
+        }
+        #expect(try await database.psql.number("select count(*) from message_usage where message_count > 0") == 0)
     }
 
     @Test("is exact when eight sessions count for one account at once")
