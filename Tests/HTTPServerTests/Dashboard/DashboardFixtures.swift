@@ -278,6 +278,9 @@ extension PageLibrary {
         let presenter = UserPresenter(figures: figures, mayChange: mayChange, partSearch: search)
         var actions = mayChange ? DashboardFixtures.actions : nil
         actions?.resetChoice = presenter.resetChoice(selected: nil)
+        let windowChoice = presenter.windowChoice(selected: nil)
+        actions?.windowChoice = windowChoice
+        actions?.hasWindow = windowChoice != nil
         let page =
             presenter
             .page(DashboardFixtures.frame("User"), notices: [], actions: actions)

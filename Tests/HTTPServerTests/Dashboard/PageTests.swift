@@ -57,7 +57,7 @@ struct PageTests {
         overview.failedEvents?.events[0].replayLink = text
         (actions.grantCaveat, actions.resetCaveat) = (notice, notice)
         let option = UserPage.Option(value: text, text: text, isSelected: true)
-        actions.resetChoice = UserPage.ResetChoice(options: [option])
+        actions.resetChoice = UserPage.PartChoice(id: "reset-part", label: text, options: [option])
         overview.plans?.rows[0].limits = [text]
         let user = UserPresenter(figures: figures, mayChange: true, partSearch: PartSearch(text, in: nil))
         return [

@@ -99,23 +99,46 @@ struct UserPartsTests {
         }
     }
 
+    @Test("an open window of the one that is shown alone can be closed, and its count stays")
+    func window() throws {
+        let option = "<option value=\"model:gpt-5\" selected>Only the model Large</option>"
+        let page = html(part: "gpt-5")
+        #expect(page.components(separatedBy: option).count == 3, "to reset it, and to close its window")
+        #expect(page.contains("<select id=\"window-part\" name=\"part\">\n<option value=\"model:gpt-5\""))
+        #expect(!html(part: "mini*").contains("window-part"), "it has no window")
+        let form = try ActionForm.read(action: "window", ["reason": "why", "part": "model:gpt-5"])
+        #expect(form.action == .resetWindow(MessageParts(model: "gpt-5")))
+        #expect(try ActionForm.read(action: "window", ["reason": "why"]).action == .resetWindow(nil))
+        var counter = PartCounter()
+        (counter.used, counter.windowUsed) = (60, 48)
+        let confirmation = try confirmation("window", "gpt-5", counter)
+        #expect(confirmation.question == "Close the window of the model Large, with 48 messages, that is open now?")
+        #expect(confirmation.fields.map(\.value) == ["model:gpt-5"])
+        let result = ActionResult(action: ActionResult.ofPart("window"), outcome: .done, limit: 0)
+        #expect(result.notice.title == "The window of this model or member is closed.")
+    }
+
     @Test("the confirmation names the model, its count, and what stays")
     func confirmation() throws {
-        var snapshot = try DashboardFixtures.account().usage.get().snapshot
-        let model = try #require(ModelName.ofLimit(named: "mini*"))
-        let part = MessagePart.model(model)
         var counter = PartCounter()
         counter.used = 500
+        let page = try confirmation("reset", "mini*", counter)
+        #expect(page.question == "Set the count of the model mini* in November 2026 from 500 to 0?")
+        #expect(page.effects.contains("Kept: the user’s own count, and those of other models and members."))
+        #expect(page.fields.map(\.value) == ["model:mini*"])
+    }
+
+    private func confirmation(_ action: String, _ name: String, _ counter: PartCounter) throws -> ConfirmPage {
+        var snapshot = try DashboardFixtures.account().usage.get().snapshot
+        let model = try #require(ModelName.ofLimit(named: name))
+        let part = MessagePart.model(model)
         snapshot.parts = [PartUsage(part, limit: snapshot.plan.limit(of: part), counter: counter)]
-        let page = ActionConfirmation(
-            form: try ActionForm.read(action: "reset", ["reason": "why", "part": "model:mini*"]),
+        return ActionConfirmation(
+            form: try ActionForm.read(action: action, ["reason": "why", "part": "model:\(name)"]),
             user: ada,
             snapshot: snapshot,
             actor: "ann",
             planLabel: nil
         ).page(DashboardFixtures.frame("Reset"), key: "k")
-        #expect(page.question == "Set the count of the model mini* in November 2026 from 500 to 0?")
-        #expect(page.effects.contains("Kept: the user’s own count, and those of other models and members."))
-        #expect(page.fields.map(\.value) == ["model:mini*"])
     }
 }

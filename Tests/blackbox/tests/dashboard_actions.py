@@ -94,8 +94,9 @@ class ModelsAndMembers(AccessCase):
     def test_each_is_shown_found_and_reset_alone(self):
         self.psql.run("insert into headroom.plans (plan, label, cycle, allowance) values ('crew', 'Crew', 'monthly', 2000)")
         self.psql.run(
-            "insert into headroom.plan_limits (plan, kind, name, label, allowance, weight, fallback)"
-            " values ('crew', 'model', 'large-*', 'Large', 10, 2, 'small'), ('crew', 'member', '*', null, 100, 1, null)"
+            "insert into headroom.plan_limits (plan, kind, name, label, allowance, window_messages, window_seconds, weight, fallback)"
+            " values ('crew', 'model', 'large-*', 'Large', 10, 11, 3600, 2, 'small'),"
+            " ('crew', 'member', '*', null, 100, null, null, 1, null)"
         )
         user, member, other = new_user(), new_user(), new_user()
         self.psql.run(f"select set_plan('{user}', 'crew')")
@@ -112,6 +113,12 @@ class ModelsAndMembers(AccessCase):
         self.assertNotIn(other, visible_text(found))
         self.assertIn(f'<option value="member:{member}" selected>', found.text)
         self.assertIn("It has no messages", visible_text(client.get(f"/dashboard/users/{user}?part={new_user()}")))
+        confirmation, done = self.act(client, user, "window", part="model:large-*")
+        self.assertIn("Close the window of the model Large, with 10 messages, that is open now?", visible_text(confirmation))
+        page = visible_text(client.get(done.headers["Location"]))
+        self.assertIn("The window of this model or member is closed. Its count of the period stays.", page)
+        self.assertIn("0 of 11 messages in the window of 1 h, which opens with a message", page)
+        self.assertIn("10 of 10 messages in this period", page)
         confirmation, done = self.act(client, user, "reset", part="model:large-*")
         self.assertRegex(visible_text(confirmation), r"Set the count of the model Large in \w+ \d+ from 10 to 0\?")
         page = visible_text(client.get(done.headers["Location"]))
@@ -121,7 +128,7 @@ class ModelsAndMembers(AccessCase):
         self.act(client, user, "reset", part=f"member:{member}")
         usage = Answer(self.send_command(f"USAGE {user} member={member}"))
         self.assertEqual((usage.used, usage["member_used"]), (20, "0"))
-        self.assertEqual([row[:3] for row in self.audit(user)][1:], 2 * [["reset", "token:operator", "ticket 4711"]])
+        self.assertEqual([row[:3] for row in self.audit(user)][1:], 3 * [["reset", "token:operator", "ticket 4711"]])
         self.assertEqual(self.act(client, user, "reset", part="model:a b")[0].status, 400)
 
 

@@ -55,18 +55,23 @@ struct ActionConfirmation {
         }
     }
 
+    /// The model or the member that the action is about.
+    private var part: PartUsage? { form.parts == nil ? nil : snapshot?.parts.first }
+    private var partName: String? { part.map { "the \($0.part.kind.rawValue) \($0.label.isolated)" } }
+
     private var question: String {
         let period = snapshot.map { TimeText.period($0.period) } ?? "the current period"
         switch form.action {
         case .grant(let messages): return "Grant \(NumberText.count(messages, "message")) for \(period)?"
         case .reset:
-            let part = snapshot?.parts.first
-            let of = part.map { "the \($0.part.kind.rawValue) \($0.label.isolated) in " } ?? ""
+            let of = partName.map { "\($0) in " } ?? ""
             let used = snapshot.map { " from \(NumberText.grouped(part?.counter.used ?? $0.used))" } ?? ""
             return "Set the count of \(of)\(period)\(used) to 0?"
         case .resetWindow:
-            let used = snapshot?.closableWindow?.used.map { ", with \(NumberText.count($0, "message"))," } ?? ""
-            return "Close the window\(used) that is open now?"
+            let of = partName.map { " of \($0)" } ?? ""
+            let messages = part.map(\.counter.windowUsed) ?? snapshot?.closableWindow?.used
+            let used = messages.map { ", with \(NumberText.count($0, "message"))," } ?? ""
+            return "Close the window\(of)\(used) that is open now?"
         case .setPlan(let fields):
             let label = planLabel.map { "\($0.isolated) (\(fields.plan))" } ?? fields.plan
             let state = fields.state.map { ", state \($0.rawValue.spaced)" } ?? ""
@@ -151,8 +156,9 @@ struct ActionConfirmation {
         switch form.action {
         case .grant(let messages): [ConfirmPage.Field(name: "messages", value: String(messages))]
         case .setPlan(let fields): fields.fields.map { ConfirmPage.Field(name: $0.name, value: $0.value) }
-        case .reset(let parts): parts.map { [ConfirmPage.Field(name: "part", value: $0.formValue)] } ?? []
-        case .resetWindow, .forget: []
+        case .reset(let parts), .resetWindow(let parts):
+            parts.map { [ConfirmPage.Field(name: "part", value: $0.formValue)] } ?? []
+        case .forget: []
         }
     }
 }
@@ -160,4 +166,5 @@ struct ActionConfirmation {
 extension UsageSnapshot {
     /// The window that an operator can close; nil if the plan has none. It may not be open.
     var closableWindow: ShownAllowance? { otherAllowancesShown.first { $0.name == .window } }
+    var hasOpenWindow: Bool { closableWindow?.resetsAt != nil }
 }

@@ -7,8 +7,8 @@ struct ActionForm: Equatable, Sendable {
         case grant(messages: Int)
         /// Nil resets all counts of the period.
         case reset(MessageParts?)
-        /// Closes the open window.
-        case resetWindow
+        /// Closes the open window: that of all messages, or that of a part.
+        case resetWindow(MessageParts?)
         case setPlan(PlanFields)
         case forget
 
@@ -31,7 +31,12 @@ struct ActionForm: Equatable, Sendable {
     var reason: String
 
     /// The parts that the action is about; nil for one about the user.
-    var parts: MessageParts? { if case .reset(let parts) = action { parts } else { nil } }
+    var parts: MessageParts? {
+        switch action {
+        case .reset(let parts), .resetWindow(let parts): parts
+        case .grant, .setPlan, .forget: nil
+        }
+    }
 
     static let messagesRange = 1...1_000_000
     static let reasonBytesMaximum = 1_024
@@ -45,8 +50,8 @@ struct ActionForm: Equatable, Sendable {
     }
 
     /// - Parameters:
-    ///   - fields: `reason`; for a grant `messages`, in which commas between thousands are ignored; for a reset `part`,
-    ///     which may be absent; for a plan those of `PlanFields`. Surrounding spaces are ignored.
+    ///   - fields: `reason`; for a grant `messages`, in which commas between thousands are ignored; for a reset and a
+    ///     window `part`, which may be absent; for a plan those of `PlanFields`. Surrounding spaces are ignored.
     ///   - plans: all plans; nil if they cannot be read, and then the database checks the plan.
     static func read(
         action: String,
@@ -56,7 +61,7 @@ struct ActionForm: Equatable, Sendable {
         let reason = try self.reason(fields)
         switch action {
         case "reset": return ActionForm(action: .reset(try parts(fields)), reason: reason)
-        case "window": return ActionForm(action: .resetWindow, reason: reason)
+        case "window": return ActionForm(action: .resetWindow(try parts(fields)), reason: reason)
         case "forget": return ActionForm(action: .forget, reason: reason)
         case "plan": return ActionForm(action: .setPlan(try PlanFields(fields, plans: plans)), reason: reason)
         case "grant":

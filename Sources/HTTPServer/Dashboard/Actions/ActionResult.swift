@@ -28,8 +28,8 @@ struct ActionResult: Equatable, Sendable {
         }
     }
 
-    /// The action, in a result, that reset a model or a member.
-    static let partReset = "part"
+    /// The action, in a result, that was about a model or a member.
+    static func ofPart(_ action: String) -> String { "part-\(action)" }
 
     var action: String
     var outcome: Outcome
@@ -92,7 +92,7 @@ struct ActionResult: Equatable, Sendable {
                 "All data of this user is deleted. A trial that was started stays spent.",
                 isOutcome: true
             )
-        case ("window", let caveat?):
+        case ("window", let caveat?), ("part-window", let caveat?):
             Notice(.warning, "Closed, but the user \(caveat.ending)", caveat.text, isOutcome: true)
         case ("window", nil):
             Notice(.good, "The window is closed.", "The next message opens another one.", isOutcome: true)
@@ -102,7 +102,14 @@ struct ActionResult: Equatable, Sendable {
             Notice(.warning, "Reset, but the user \(caveat.ending)", caveat.text + newLimit, isOutcome: true)
         case ("grant", nil):
             Notice(.good, "Granted.", "It takes effect with the next message.\(newLimit)", isOutcome: true)
-        case (ActionResult.partReset, nil):
+        case ("part-window", nil):
+            Notice(
+                .good,
+                "The window of this model or member is closed.",
+                "Its count of the period stays.",
+                isOutcome: true
+            )
+        case ("part-reset", nil):
             Notice(
                 .good,
                 "Reset.",
@@ -122,7 +129,8 @@ struct ActionResult: Equatable, Sendable {
         case (.notFound, "plan"):
             "There is no such plan any more, or the user is not in the application’s table that message_usage "
                 + "references; add the user there first."
-        case (.notFound, ActionResult.partReset): "The user’s plan does not limit this model or member any more."
+        case (.notFound, "part-reset"), (.notFound, "part-window"):
+            "The user’s plan does not limit this model or member any more."
         case (.notFound, _):
             "The user is not in the application’s table that message_usage references; add the user there first."
         case (.conflict, "grant"):

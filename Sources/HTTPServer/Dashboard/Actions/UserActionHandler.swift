@@ -75,7 +75,8 @@ struct UserActionHandler: Sendable {
         actions.grantReason = reason("grant")
         actions.resetReason = reason("reset")
         actions.resetChoice = presenter.resetChoice(selected: draft?.value("reset", "part"))
-        actions.hasWindow = snapshot?.closableWindow?.resetsAt != nil
+        actions.windowChoice = presenter.windowChoice(selected: draft?.value("window", "part"))
+        actions.hasWindow = actions.windowChoice != nil || snapshot?.hasOpenWindow == true
         actions.windowReason = reason("window")
         actions.forgetReason = reason("forget")
         if let plans, !plans.isEmpty {
@@ -165,11 +166,11 @@ struct UserActionHandler: Sendable {
                     by: ChangeAuthor(actor: viewer.actor)
                 )
             case .reset(let parts): .change(.resetUsage(nil, parts: parts), by: author)
-            case .resetWindow: .change(.closeWindow(parts: nil), by: author)
+            case .resetWindow(let parts): .change(.closeWindow(parts: parts), by: author)
             case .setPlan(let fields): .change(.setPlan(fields.change(of: user)), by: author)
             case .forget: .change(.forget, by: author)
             }
-        let name = form.parts == nil ? form.action.name : ActionResult.partReset
+        let name = form.parts == nil ? form.action.name : ActionResult.ofPart(form.action.name)
         let result: ActionResult
         switch await engine.perform(operation, for: user) {
         case .answer(let answer):

@@ -160,9 +160,30 @@ extension UserPresenter {
 
     /// - Parameter value: the rejected choice; nil is the model or member that is shown.
     /// - Returns: nil unless a model or a member is shown alone.
-    func resetChoice(selected value: String?) -> UserPage.ResetChoice? {
+    func resetChoice(selected value: String?) -> UserPage.PartChoice? {
+        choice("reset-part", "What to reset", all: "All messages of the period", partsShown, selected: value)
+    }
+
+    /// The same for windows: nil unless that of the model or member is open.
+    func windowChoice(selected value: String?) -> UserPage.PartChoice? {
+        choice(
+            "window-part",
+            "Which window",
+            all: answer?.snapshot.hasOpenWindow == true ? "That of all messages" : nil,
+            partsShown.filter { $0.windowResetsAt != nil },
+            selected: value
+        )
+    }
+
+    private func choice(
+        _ id: String,
+        _ label: String,
+        all: String?,
+        _ allowances: [ReportedAllowance],
+        selected value: String?
+    ) -> UserPage.PartChoice? {
         guard partSearch != nil else { return nil }
-        let parts = partsShown.compactMap { allowance in
+        let parts = allowances.compactMap { allowance in
             MessageParts(allowance.kind, named: allowance.name).map { parts in
                 (
                     value: parts.formValue,
@@ -171,8 +192,10 @@ extension UserPresenter {
             }
         }
         guard let first = parts.first else { return nil }
-        let choices = [(value: "", text: "All messages of the period")] + parts
-        return UserPage.ResetChoice(
+        let choices = (all.map { [(value: "", text: $0)] } ?? []) + parts
+        return UserPage.PartChoice(
+            id: id,
+            label: label,
             options: choices.map {
                 UserPage.Option(value: $0.value, text: $0.text, isSelected: $0.value == value ?? first.value)
             }

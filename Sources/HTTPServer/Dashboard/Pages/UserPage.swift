@@ -89,17 +89,22 @@ struct UserPage {
         var grantReason = ReasonField(id: "grant-reason")
         var resetReason = ReasonField(id: "reset-reason")
         /// Nil unless a model or a member is shown alone.
-        var resetChoice: ResetChoice?
-        /// Whether a window is open.
+        var resetChoice: PartChoice?
+        /// Whether a window is open, of all messages or of the model or member that is shown alone.
         var hasWindow = false
+        /// Nil unless that of a model or a member is open.
+        var windowChoice: PartChoice?
         var windowReason = ReasonField(id: "window-reason")
         var forgetReason = ReasonField(id: "forget-reason")
         /// Nil while the plans cannot be read.
         var plan: PlanForm?
     }
 
-    /// What a reset is about: all messages of the period, or those of a model or a member.
-    struct ResetChoice {
+    /// What an action is about: all messages, or those of a model or a member.
+    struct PartChoice {
+        /// Of the element.
+        var id: String
+        var label: String
         var options: [Option]
     }
 
