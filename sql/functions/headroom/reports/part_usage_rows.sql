@@ -1,6 +1,6 @@
 -- Shows the rows of headroom.usage_parts with their limits: those of the plan as it is now, and of a period that is
--- over those with which messages were last counted. The columns of the window are null if none is open. The tier is
--- that of the fuller limit. Each row has a usage row, by whose primary key a user is found.
+-- over those with which messages were last counted. The columns of the window are null if none is open. Instants are
+-- whole seconds. Each row has a usage row, by whose primary key a user is found.
 --
 -- The ORDER BY sorts nothing: each column is computed once, and what is held only where holds have ended.
 create or replace view headroom.part_usage_rows as
@@ -47,18 +47,16 @@ limited as (
     order by null::boolean
 )
 select
-    limited.bucket, limited.user_id, limited.billing_period, limited.kind, limited.name, limited.label, limited.used,
-    limited.held, limited."limit",
-    headroom.tier_of(
-        greatest(
-            headroom.taken_percent(limited.used::bigint + limited.held, limited."limit"),
-            headroom.taken_percent(limited.window_used::bigint + limited.window_held, limited.window_limit)
-        ), limited.gentle_percent, limited.prominent_percent, limited.enforced
+    limited.user_id, limited.user_id as user, limited.billing_period as period, limited.kind, limited.name,
+    limited.label, limited.used, limited.held, limited."limit",
+    headroom.part_tier(
+        limited.used, limited.held, limited."limit", limited.window_used, limited.window_held, limited.window_limit,
+        limited.gentle_percent, limited.prominent_percent, limited.enforced
     ) as tier,
     case when limited.window_limit is not null then limited.window_used end as window_used,
     case when limited.window_limit is not null then limited.window_held end as window_held, limited.window_limit,
-    case when limited.window_limit is not null then limited.window_ends_at end as window_resets,
-    limited.weight, limited.fallback
+    case when limited.window_limit is not null then date_trunc('second', limited.window_ends_at) end as window_resets,
+    coalesce(limited.weight, 1) as weight, limited.fallback, limited.bucket
 from limited;
 comment on view headroom.part_usage_rows is 'Messages of models and members, with the limits that apply to them.';
-grant select on headroom.part_usage_rows to headroom_service;
+grant select on headroom.part_usage_rows to headroom_service, headroom_operator;

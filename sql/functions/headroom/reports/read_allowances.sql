@@ -18,9 +18,9 @@ begin
         return query
         select
             parts.kind, parts.name, parts.label, parts.used, parts.held, parts."limit", parts.tier, parts.window_limit,
-            parts.window_used, parts.window_held, parts.window_resets, coalesce(parts.weight, 1), parts.fallback
+            parts.window_used, parts.window_held, parts.window_resets, parts.weight, parts.fallback
         from headroom.part_usage_rows as parts
-        where parts.bucket = p_bucket and parts.user_id = p_user_id and parts.billing_period = p_billing_period
+        where parts.bucket = p_bucket and parts.user_id = p_user_id and parts.period = p_billing_period
         order by parts.kind = 'member', parts.name;
         return;
     end if;
@@ -43,12 +43,9 @@ begin
         part.used, part.held, part."limit",
         case
             when v_open.denial_reason is not null then 'blocked'
-            else headroom.tier_of(
-                greatest(
-                    headroom.taken_percent(part.used::bigint + part.held, part."limit"), headroom.taken_percent(
-                        coalesce(part.window_used::bigint + part.window_held, 0), part.window_limit
-                    )
-                ), plans.gentle_percent, plans.prominent_percent, plans.enforced
+            else headroom.part_tier(
+                part.used, part.held, part."limit", part.window_used, part.window_held, part.window_limit,
+                plans.gentle_percent, plans.prominent_percent, plans.enforced
             )
         end,
         part.window_limit, case when part.window_limit is not null then coalesce(part.window_used, 0) end,

@@ -93,4 +93,4 @@ left join lateral (
 ) as derived on true;
 comment on view headroom.usage_rows is
     'Usage rows as they would be answered now, and whether their period is the open one of their user.';
-grant select on headroom.usage_rows to headroom_service;
+grant select on headroom.usage_rows to headroom_service, headroom_operator;
