@@ -84,7 +84,7 @@ begin
     execute format('grant select on %s to headroom_service, headroom_operator, headroom_dashboard', v_views);
     execute format(
         'grant execute on function %s, %s to headroom_operator', v_functions,
-        headroom.called_functions('{headroom.usage_by_model, headroom.usage_by_member}')
+        headroom.called_functions('{headroom.part_usage_rows, headroom.usage_rows}')
     );
     -- These are for the commands of operators, and what triggers, checks and functions in PL/pgSQL call in their role.
     grant execute on function

@@ -22,7 +22,7 @@ struct TopCommand: AsyncParsableCommand {
     @Option(help: "Busiest users, models or members to show (0 to 1000).") var users = 10
     @Flag(help: "Print one sample, then exit.") var once = false
     @Option(help: "model or member: list these, once.") var by: PlanLimit.Kind?
-    @Option(help: "With --by: \(BillingPeriod.forms) (default: this month, UTC).") var period: String?
+    @Option(help: "With --by: \(BillingPeriod.forms) (default: all open periods).") var period: String?
     @OptionGroup var options: TargetOptions
     @OptionGroup(title: "Database, with --by") var database: DatabaseOptions
 
@@ -77,7 +77,8 @@ struct TopCommand: AsyncParsableCommand {
             }
         }
         guard !parts.isEmpty else {
-            throw CommandFailure.notFound("no messages of a \(kind.rawValue) are counted in that period")
+            let asked = period.map { "period \($0.label)" } ?? "the open periods"
+            throw CommandFailure.notFound("no messages of a \(kind.rawValue) are counted in \(asked)")
                 .exitCodeAfterPrinting()
         }
         let table = TopPartsTable(parts)

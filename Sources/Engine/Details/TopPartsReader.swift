@@ -7,6 +7,7 @@ public struct TopPartsReader {
         public var name: String
         /// Nil for a member.
         public var label: String?
+        /// `open` for all open periods.
         public var period: String
         public var used: Int
         public var held: Int
@@ -26,7 +27,7 @@ public struct TopPartsReader {
         options = .command("top", database)
     }
 
-    /// - Parameter period: nil is this month (UTC).
+    /// - Parameter period: nil is all open periods.
     public func parts(_ kind: PlanLimit.Kind, in period: BillingPeriod?, limit: Int) throws(PostgresError) -> [Part] {
         var parameters = Parameters()
         parameters.append(text: kind.rawValue)

@@ -287,18 +287,24 @@ blocked        2  40.0 %
         for account, n, model, who in [(accounts[0], 7, "top-large-2", member), (accounts[1], 10, "top-large-1", member),
                                        (accounts[1], 3, "top-small", other)]:  # fmt: skip
             self.assertIn("+ALLOWED ", self.send_command(f"CONSUME {account} {n} model={model} member={who}"))
+        # A trial that went over into a plan is not open any more.
+        self.psql.run("insert into headroom.plan_limits (plan, kind, name) values ('trial', 'model', 'top-tried')")
+        tried = self.user()
+        self.assertIn("+ALLOWED ", self.send_command(f"CONSUME {tried} model=top-tried"))
+        self.assertIn("+OK ", self.send_command(f"SETPLAN {tried} teams"))
+        self.assertIn("\ntop-tried ", self.top_by("model", "--period", "trial").stdout)
         models = [json.loads(line) for line in self.top_by("model", "--json").stdout.splitlines()]
         self.assertEqual(
             models,
-            [{"name": "top-large-*", "label": "Large", "period": "2026-03", "used": 17, "held": 0, "accounts": 2, "blocked": 1,
+            [{"name": "top-large-*", "label": "Large", "period": "open", "used": 17, "held": 0, "accounts": 2, "blocked": 1,
               "account": None},
-             {"name": "top-small", "label": "top-small", "period": "2026-03", "used": 3, "held": 0, "accounts": 1, "blocked": 0,
+             {"name": "top-small", "label": "top-small", "period": "open", "used": 3, "held": 0, "accounts": 1, "blocked": 0,
               "account": accounts[1]}],
         )  # fmt: skip
         # With this model, a message takes two of the member's.
-        self.assertRegex(self.top_by("member").stdout, rf"\n{member} +- +2026-03 +34 +0 +2 +0  -\n{other} .* {accounts[1]}\n\Z")
+        self.assertRegex(self.top_by("member").stdout, rf"\n{member} +- +open +34 +0 +2 +0  -\n{other} .* {accounts[1]}\n\Z")
         self.assertEqual(len(self.top_by("model", "--users", "1", "--period", "2026-03").stdout.splitlines()), 2)
-        self.refused(1, "^Error: no messages of a model are counted in that period$", self.top_by("model", "--period", "1999-01"))
+        self.refused(1, "^Error: no messages of a model are counted in period 1999-01$", self.top_by("model", "--period", "1999-01"))
 
     def limit_parts(self, plan):
         """A plan with limits of models and members."""
