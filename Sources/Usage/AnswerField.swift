@@ -109,8 +109,9 @@ extension Allowance.Name {
 /// The requirements are small, and know no field: the compiler then inlines them into `Answer.writeFields`, where the
 /// names are constants. A requirement with the field as its parameter costs twice as many instructions.
 public protocol AnswerFieldWriter {
-    /// Whether `held` is also written if it is 0.
-    static var writesHeldOfZero: Bool { get }
+    /// Whether what follows from other fields is also written: `held` if it is 0, and what remains of a reported
+    /// allowance.
+    static var isComplete: Bool { get }
 
     /// - Parameter lineName: `AnswerField.lineName`.
     mutating func putName(_ lineName: StaticString)
@@ -225,7 +226,7 @@ extension Answer {
         writer.write(.tier, name: texts.tier.rawValue)
         writer.write(.display, name: Display(tier: texts.tier, plan: plan, limit: snapshot.limit).rawValue)
         writer.write(.used, number: snapshot.used)
-        if snapshot.held > 0 || Writer.writesHeldOfZero { writer.write(.held, number: snapshot.held) }
+        if snapshot.held > 0 || Writer.isComplete { writer.write(.held, number: snapshot.held) }
         writer.write(.limit, limit: snapshot.limit)
         writer.write(.remaining, limit: snapshot.remaining)
         for allowance in snapshot.otherAllowancesShown {

@@ -52,3 +52,28 @@ public struct ReportedAllowance: Sendable, Equatable {
     /// Messages of the window that may still be sent; nil without a window.
     public var windowRemaining: Int? { windowLimit.map { max(0, $0 - (windowUsed ?? 0) - (windowHeld ?? 0)) } }
 }
+
+extension ReportedAllowance {
+    /// Gives `writer` the fields in the order of a line. Those that answers have, too, have the same names.
+    public func writeFields<Writer: AnswerFieldWriter>(to writer: inout Writer) {
+        writer.putName(" kind=")
+        writer.putWord(kind.rawValue)
+        writer.putName(" name=")
+        writer.putText(name)
+        writer.write(.label, ifAny: label)
+        writer.write(.used, number: used)
+        if held > 0 || Writer.isComplete { writer.write(.held, number: held) }
+        writer.write(.limit, limit: limit)
+        if Writer.isComplete { writer.write(.remaining, limit: remaining) }
+        writer.write(.tier, name: tier.rawValue)
+        if let windowLimit, let windowUsed, let windowRemaining {
+            writer.write(.windowLimit, number: windowLimit)
+            writer.write(.windowUsed, number: windowUsed)
+            if Writer.isComplete { writer.write(.windowRemaining, number: windowRemaining) }
+        }
+        writer.write(.windowResets, ifAny: windowResetsAt)
+        writer.putName(" weight=")
+        writer.put(weight)
+        writer.write(.fallback, ifAny: fallback)
+    }
+}

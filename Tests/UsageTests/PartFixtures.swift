@@ -107,7 +107,7 @@ extension UsageSnapshot {
 
 /// The fields of an answer by their names, as a line has them.
 struct FieldList: AnswerFieldWriter {
-    static var writesHeldOfZero: Bool { false }
+    static var isComplete: Bool { false }
     private(set) var values: [String: String] = [:]
     private var name = ""
 

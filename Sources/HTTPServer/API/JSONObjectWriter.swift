@@ -1,7 +1,7 @@
 import NIOCore
 import Usage
 
-/// Writes a JSON object of texts, numbers and booleans, member by member. `JSONEncoder` takes a sixth of the time of a
+/// Writes a JSON object of texts, numbers, booleans and objects, member by member. `JSONEncoder` takes a sixth of the time of a
 /// message over HTTP, mostly for the dictionary in which it sorts the members.
 ///
 /// Equal objects must have equal entity tags, so their members must come in the same order.
@@ -19,6 +19,17 @@ struct JSONObjectWriter {
         guard let flag else { return }
         putMember(name.utf8)
         buffer.writeStaticString(flag ? "true" : "false")
+    }
+
+    /// Writes a member whose value is an array of objects.
+    mutating func put(_ name: StaticString, _ objects: [ByteBuffer]) {
+        putMember(name.utf8)
+        buffer.writeStaticString("[")
+        for (position, object) in objects.enumerated() {
+            if position > 0 { buffer.writeStaticString(",") }
+            buffer.writeImmutableBuffer(object)
+        }
+        buffer.writeStaticString("]")
     }
 
     mutating func finish() -> ByteBuffer {
@@ -42,7 +53,7 @@ struct JSONObjectWriter {
 }
 
 extension JSONObjectWriter: AnswerFieldWriter {
-    static var writesHeldOfZero: Bool { true }
+    static var isComplete: Bool { true }
 
     mutating func putName(_ lineName: StaticString) {
         // JSON has neither the space before the name nor the equals sign behind it.

@@ -71,48 +71,24 @@ struct HistoryBody: Encodable {
     }
 }
 
-/// `GET /v1/usage/{user}/allowances`.
-struct AllowancesBody: Encodable {
-    struct Allowance: Encodable {
-        let allowance: ReportedAllowance
-
-        private enum Name: String, CodingKey {
-            case kind, name, label, used, held, limit, remaining, unlimited, tier
-            case windowLimit = "window_limit"
-            case windowUsed = "window_used"
-            case windowRemaining = "window_remaining"
-            case windowResets = "window_resets"
-            case weight, fallback
-        }
-
-        func encode(to encoder: any Encoder) throws {
-            var object = encoder.container(keyedBy: Name.self)
-            try object.encode(allowance.kind.rawValue, forKey: .kind)
-            try object.encode(allowance.name, forKey: .name)
-            try object.encodeIfPresent(allowance.label, forKey: .label)
-            try object.encode(allowance.used, forKey: .used)
-            try object.encode(allowance.held, forKey: .held)
-            try object.encode(allowance.limit, forKey: .limit)
-            try object.encode(allowance.remaining, forKey: .remaining)
-            try object.encode(allowance.limit == nil, forKey: .unlimited)
-            try object.encode(allowance.tier.rawValue, forKey: .tier)
-            try object.encodeIfPresent(allowance.windowLimit, forKey: .windowLimit)
-            try object.encodeIfPresent(allowance.windowUsed, forKey: .windowUsed)
-            try object.encodeIfPresent(allowance.windowRemaining, forKey: .windowRemaining)
-            try object.encodeIfPresent(allowance.windowResetsAt?.text, forKey: .windowResets)
-            try object.encode(allowance.weight, forKey: .weight)
-            try object.encodeIfPresent(allowance.fallback, forKey: .fallback)
-        }
-    }
-
-    let user: String
-    let period: String
-    let allowances: [Allowance]
-
-    init(_ user: UserID, _ period: BillingPeriod, _ allowances: [ReportedAllowance]) {
-        self.user = user.description
-        self.period = period.label
-        self.allowances = allowances.map { Allowance(allowance: $0) }
+extension [ReportedAllowance] {
+    /// The body of `GET /v1/usage/{user}/allowances`.
+    func json(of user: UserID, in period: BillingPeriod) -> ByteBuffer {
+        var body = JSONObjectWriter()
+        body.putName(AnswerField.user.lineName)
+        body.put(user)
+        body.putName(AnswerField.period.lineName)
+        body.putText(period.label)
+        body.put(
+            "allowances",
+            map { allowance in
+                var object = JSONObjectWriter()
+                object.put("unlimited", allowance.limit == nil)
+                allowance.writeFields(to: &object)
+                return object.finish()
+            }
+        )
+        return body.finish()
     }
 }
 

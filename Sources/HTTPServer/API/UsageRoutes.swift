@@ -62,7 +62,7 @@ struct UsageRoutes: RouteProvider {
         let period = try QueryParameters(request, allowing: "period").period()
         let outcome = await engine.perform(.unbatched(.allowances(period)), for: user)
         guard case .allowances(let period, let allowances) = outcome else { throw Problem(outcome) }
-        return TaggedBody(json: ByteBuffer(json: AllowancesBody(user, period, allowances))).response(to: request)
+        return TaggedBody(json: allowances.json(of: user, in: period)).response(to: request)
     }
 
     @Sendable

@@ -51,7 +51,7 @@ extension Answer {
 }
 
 extension LineWriter: AnswerFieldWriter {
-    static var writesHeldOfZero: Bool { false }
+    static var isComplete: Bool { false }
 
     @inline(__always)
     mutating func putName(_ lineName: StaticString) { putLiteral(lineName) }
@@ -101,32 +101,7 @@ extension ReportedAllowance {
         buffer.writeLine(capacityBytes: capacity) { line in
             line.putLiteral("+ALLOWANCE")
             line.putField(" period=", period.label)
-            line.putLiteral(" kind=")
-            line.putWord(kind.rawValue)
-            line.putField(" name=", name)
-            if let label { line.putField(" label=", label) }
-            line.putLiteral(" used=")
-            line.put(used)
-            if held > 0 {
-                line.putLiteral(" held=")
-                line.put(held)
-            }
-            line.putLimit(" limit=", limit)
-            line.putLiteral(" tier=")
-            line.putWord(tier.rawValue)
-            if let windowLimit, let windowUsed {
-                line.putLiteral(" window_limit=")
-                line.put(windowLimit)
-                line.putLiteral(" window_used=")
-                line.put(windowUsed)
-            }
-            if let windowResetsAt {
-                line.putLiteral(" window_resets=")
-                line.put(windowResetsAt)
-            }
-            line.putLiteral(" weight=")
-            line.put(weight)
-            if let fallback { line.putField(" fallback=", fallback) }
+            writeFields(to: &line)
         }
     }
 }

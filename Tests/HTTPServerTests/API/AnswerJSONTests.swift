@@ -104,7 +104,7 @@ struct AnswerJSONTests {
             weight: 3,
             fallback: "gpt-4o-mini"
         )
-        let json = ByteBuffer(json: AllowancesBody(user(1), billingPeriod("2026-11"), [limited, counted]))
+        let json = [limited, counted].json(of: user(1), in: billingPeriod("2026-11"))
         let object = try JSONSerialization.jsonObject(with: Data(json.readableBytesView)) as? NSDictionary
         let expected: NSDictionary = [
             "user": "\(user(1))", "period": "2026-11",
