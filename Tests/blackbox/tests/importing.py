@@ -191,23 +191,25 @@ class Existing(Import):
             " values ('paid', 'model', 'import-*', 50), ('paid', 'member', '*', 20)"
         )
         self.addCleanup(self.psql.run, "delete from headroom.plan_limits")
-        user, counted, ann, bob = self.subscriber("paid"), self.subscriber("paid"), new_user(), new_user()
+        user, counted = self.subscriber("paid"), self.subscriber("paid")
+        ann, bob, silent, unknown = (new_user() for _ in range(4))
         self.send_command(f"CONSUME {counted} 2 model=import-a member={ann}")
         lines = [
             "user,plan,model,member,used",
             f"{user},paid,,,60", f"{user},paid,import-a,,30", f"{user},paid,import-b,,15", f"{user},paid,,{ann},20",
             f"{user},paid,other,,9", f"{counted},,import-a,,40", f"{counted},,,{bob},3",
+            f"{silent},paid,import-a,,4", f"{unknown},,import-a,,5",
         ]  # fmt: skip
         left = [
             "left 1 row of users whom Headroom counts already; --add adds their counts: line 7",
-            "left the counts of 1 row whose models or members the users' plans do not limit: line 6",
+            "left the counts of 2 rows whose models or members the users' plans do not limit: lines 6, 10",
         ]
-        self.assertEqual(self.imported(*lines, flags=["--check"]), ["would import 5 rows with 128 messages", *left])
-        self.assertEqual(self.imported(*lines), ["imported 5 rows with 128 messages", *left])
+        self.assertEqual(self.imported(*lines, flags=["--check"]), ["would import 6 rows with 132 messages", *left])
+        self.assertEqual(self.imported(*lines), ["imported 6 rows with 132 messages", *left])
         self.assertEqual(self.imported(*lines, flags=["--add"])[0], "imported 1 row with 40 messages")
         again = self.imported(*lines, f"{new_user()},paid,,,1", flags=["--add"])
         self.assertEqual(again[:2], [
-            "imported 1 row with 1 messages", "6 rows had nothing new: imported before, or the plan is the same",
+            "imported 1 row with 1 messages", "7 rows had nothing new: imported before, or the plan is the same",
         ])  # fmt: skip
         usage = Answer(self.send_command(f"USAGE {user} model=import-c member={ann}"))
         self.assertEqual((usage.used, usage["model_used"], usage["member_used"]), (60, "45", "20"))
@@ -215,6 +217,10 @@ class Existing(Import):
         self.assertEqual(refused["reason"], "member_limit_reached")
         usage = Answer(self.send_command(f"USAGE {counted} model=import-a member={bob}"))
         self.assertEqual((usage.used, usage["model_used"], usage["member_used"]), (2, "42", "3"))
+        # It also shows without a message, and nobody begins a trial.
+        shown = f"select user_id, used from headroom.usage_by_model where user_id in ('{silent}', '{unknown}')"
+        self.assertEqual(self.psql.run(shown), [[silent, "4"]])
+        self.assertEqual(self.psql.number(f"select count(*) from message_usage where user_id = '{unknown}'"), 0)
         entries = self.psql.run(
             f"select detail from audit_trail where user_id = '{user}' and action = 'import' and detail like 'kind%' order by id"
         )

@@ -42,7 +42,8 @@ begin
                 is distinct from given.user_id order by given.place)
         into v_places, v_is_first
         from unnest(v_users) with ordinality as given (user_id, place)
-        where v_outcomes[given.place] in ('imported', 'without_limit');
+        where v_outcomes[given.place] = 'imported'
+            or v_outcomes[given.place] = 'without_limit' and v_sets_plan[given.place];
         if v_places <> '{}' then
             perform headroom.write_imported_plans(p_bucket, array(
                 select p_rows[imported.place] from unnest(v_places, v_is_first) as imported (place, is_first)

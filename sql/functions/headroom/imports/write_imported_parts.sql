@@ -1,6 +1,6 @@
--- Adds the counts of imported rows to those of the users' models and members, with entries of the audit log. Other rows,
--- and those that a user's plan does not limit, have no effect. The caller has judged whether counts may be added, and
--- and has locked the usage rows of the open periods.
+-- Adds the counts of imported rows to those of users' models and members, with entries of the audit log. Other rows and
+-- those that a user's plan does not limit, have no effect. The caller has judged whether counts may be added, and has
+-- locked the usage rows of the open periods.
 --
 -- p_rows is ascending by user, each once, and all of one bucket. p_periods, p_plans: the period of each row, and the
 -- plan of its user.

@@ -17,9 +17,11 @@ declare
     v_entitlements constant headroom.entitlement[] := array(
         select derived from headroom.entitlements(p_bucket, v_users, v_now, p_unknown_users_policy) as derived
     );
-    -- These say whether a row has a count or a limit of all messages, and whether its period is the open one.
-    v_counts constant boolean[] := array(
-        select given.part_kind is null and (given.used > 0 or given.has_limit) from unnest(p_rows) as given
+    -- These say whether a row has a count or a limit, and whether its period is the open one. A row about a model or a
+    -- member needs the period's usage row, too, and adds nothing to it.
+    v_counts constant boolean[] := array(select given.used > 0 or given.has_limit from unnest(p_rows) as given);
+    v_used constant integer[] := array(
+        select case when given.part_kind is null then given.used else 0 end from unnest(p_rows) as given
     );
     v_is_open constant boolean[] := array(
         select p_periods[derived.ordinality] = derived.billing_period
@@ -39,13 +41,14 @@ begin
     perform headroom.lock_usage_rows(
         p_bucket, array_agg(given.user_id order by given.ordinality),
         array_agg(
-            case when v_counts[given.ordinality] then p_periods[given.ordinality] else derived.billing_period end
-            order by given.ordinality
+            case
+                when given.part_kind is null then p_periods[given.ordinality]
+                else (v_entitlements[given.ordinality]).billing_period
+            end order by given.ordinality
         ), v_now
     )
     from unnest(p_rows) with ordinality as given
-    cross join lateral (select (v_entitlements[given.ordinality]).billing_period) as derived
-    where v_counts[given.ordinality] or given.part_kind is not null;
+    where v_counts[given.ordinality];
     select
         array_agg(usage.generation order by request.place), array_agg(usage.message_count order by request.place),
         array_agg(usage.held order by request.place), array_agg(usage."limit" order by request.place),
@@ -87,8 +90,7 @@ begin
             ),
             array(
                 select case when v_is_open[one.place] then least(
-                    coalesce(v_present_counts[one.place], 0)::bigint
-                    + case when v_counts[one.place] then (p_rows[one.place]).used else 0 end, 2147483647
+                    coalesce(v_present_counts[one.place], 0)::bigint + v_used[one.place], 2147483647
                 )::integer else 0 end
                 from unnest(v_places) as one (place) order by one.place
             ),
@@ -129,7 +131,7 @@ begin
         v_now
     from (
         select
-            derived.user_id, p_periods[derived.ordinality] as billing_period, (p_rows[derived.ordinality]).used,
+            derived.user_id, p_periods[derived.ordinality] as billing_period, v_used[derived.ordinality] as used,
             derived.ordinality as place, derived.plan, derived.cycle, derived.allowance,
             headroom.is_period_of(p_periods[derived.ordinality], derived.plan, derived.cycle) as is_of_plan
         from unnest(v_entitlements) with ordinality as derived
@@ -153,7 +155,7 @@ begin
         ),
         nullif(current_setting('headroom.reason', true), ''), headroom.actor()
     from unnest(p_rows) with ordinality as given
-    where v_counts[given.ordinality];
+    where v_counts[given.ordinality] and given.part_kind is null;
     perform headroom.write_imported_parts(
         p_bucket, p_rows, p_periods, array(
             select derived.plan from unnest(v_entitlements) with ordinality as derived order by derived.ordinality
