@@ -4,9 +4,10 @@
 -- what it has read has locked the user (headroom.lock_and_read_users).
 --
 -- buckets_revision: the revision of the map of buckets; if it is another than that by which p_bucket was chosen, users
--- may be in other buckets. generation: null if the period has no row yet. window_opened_at: the newest open window, which may be in the row of another period; null, with 0 messages, if none is open. It ends at
--- window_ends_at, or earlier if the limit has shorter windows now. holds_end_at: when the first hold ends; null without
--- holds. Holds that have ended are counted no more.
+-- may be in other buckets. generation: null if the period has no row yet. window_opened_at: the newest open window,
+-- which may be in the row of another period; null, with 0 messages, if none is open. It ends at window_ends_at, or
+-- earlier if the limit has shorter windows now. holds_end_at: when the first hold ends; null without holds. Holds that
+-- have ended are counted no more.
 create or replace function headroom.read_parts(
     p_bucket smallint, p_users uuid[], p_periods text[], p_kinds text[], p_names text[]
 ) returns table (

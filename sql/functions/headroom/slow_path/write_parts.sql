@@ -1,8 +1,9 @@
 -- Writes what is counted and held of limits for parts of users' messages, as headroom.read_parts has read it, with what
 -- was counted since. Each array has one element for each row. The caller has locked the users since it has read.
 --
--- p_generations: for rows to insert, null for the next one; others keep theirs. p_window_opened_at to p_window_held: the open window, which is
--- then in this row alone. Without one, the row keeps an ended window, or that of a limit that has no windows now.
+-- p_generations: for rows to insert, null for the next one; others keep theirs. p_window_opened_at to p_window_held:
+-- the open window, which is then in this row alone. Without one, the row keeps an ended window, or that of a limit that
+-- has no windows now.
 create or replace function headroom.write_parts(
     p_bucket smallint, p_users uuid[], p_periods text[], p_kinds text[], p_names text[], p_generations bigint[],
     p_used integer[], p_held integer[], p_limits integer[], p_window_opened_at timestamptz[],
@@ -22,7 +23,8 @@ begin
     )
     select
         p_bucket, part.user_id, part.billing_period, part.kind, part.name,
-        coalesce(part.generation, headroom.next_generation()), v_now, part.used, part.held, part."limit", part.window_opened_at, part.window_ends_at,
+        coalesce(part.generation, headroom.next_generation()), v_now, part.used, part.held, part."limit",
+        part.window_opened_at, part.window_ends_at,
         case when part.window_opened_at is not null then part.window_used end,
         case when part.window_opened_at is not null then part.window_held end, part.window_limit, part.holds_end_at
     from unnest(
