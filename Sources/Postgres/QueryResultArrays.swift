@@ -24,13 +24,6 @@ extension QueryResult {
         }
     }
 
-    /// As `QueryResult.timestamp`.
-    public func timestamps(_ row: Int, _ column: Int) throws(PostgresError) -> [Int64?] {
-        try array(row, column, .timestamptzArray, of: .timestamptz) {
-            Timestamp.fromPostgres(Int64(bigEndian: $0.loadUnaligned(as: Int64.self)))
-        }
-    }
-
     public func texts(_ row: Int, _ column: Int) throws(PostgresError) -> [String?] {
         try array(row, column, .textArray, of: .text) { String(decoding: $0, as: UTF8.self) }
     }

@@ -40,7 +40,6 @@ extension TypeOID {
         case .int32Array: "integer[]"
         case .int64Array: "bigint[]"
         case .textArray: "text[]"
-        case .timestamptzArray: "timestamp with time zone[]"
         default: "number \(rawValue) of pg_type"
         }
     }

@@ -78,8 +78,8 @@ public final class Entitlement: Sendable {
         self.parts = parts
     }
 
-    /// Returns a copy for a request that names these parts. It formats no instant anew.
-    @usableFromInline func with(parts: [PartUsage]) -> Entitlement { Entitlement(self, parts: parts) }
+    /// Returns a copy for a request that names these parts.
+    public func with(parts: [PartUsage]) -> Entitlement { Entitlement(self, parts: parts) }
 
     /// Returns a copy with the given values; `.some(nil)` sets an optional one to nil.
     public func with(

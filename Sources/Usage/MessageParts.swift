@@ -79,5 +79,12 @@ public struct MessageParts: Sendable, Hashable {
     }
 
     /// The model comes first.
-    public var all: [MessagePart] { (model.map { [.model($0)] } ?? []) + (member.map { [.member($0)] } ?? []) }
+    public var all: [MessagePart] {
+        switch (model, member) {
+        case (let model?, let member?): [.model(model), .member(member)]
+        case (let model?, nil): [.model(model)]
+        case (nil, let member?): [.member(member)]
+        case (nil, nil): []
+        }
+    }
 }

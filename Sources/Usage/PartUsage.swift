@@ -17,8 +17,9 @@ public struct PartCounter: Sendable, Equatable {
 
 /// The usage of a part of a user's messages: of those with a model, or of those of a member.
 public struct PartUsage: Sendable, Equatable {
-    /// What is counted instead if the product goes on with the fallback of a model.
-    public struct Fallback: Sendable, Equatable {
+    /// What is counted instead if the product goes on with the fallback of a model. It is a class, because it is rare
+    /// and large.
+    public final class Fallback: Sendable, Equatable {
         public let model: ModelName
         public let limit: PlanLimit?
         public let counter: PartCounter
@@ -31,6 +32,10 @@ public struct PartUsage: Sendable, Equatable {
 
         /// The name that users read.
         public var label: String { limit?.label ?? model.text }
+
+        public static func == (lhs: Fallback, rhs: Fallback) -> Bool {
+            lhs.model == rhs.model && lhs.limit == rhs.limit && lhs.counter == rhs.counter
+        }
     }
 
     public let part: MessagePart
@@ -51,17 +56,17 @@ public struct PartUsage: Sendable, Equatable {
     /// The name that users read.
     public var label: String { limit?.label ?? part.name }
 
-    /// The limits for the period and for the window. Neither is there if the part is only counted.
+    /// Calls `body` with the limits for the period and for the window. Neither is there if the part is only counted.
     ///
     /// - Parameters:
     ///   - weight: what a message takes.
     ///   - resetsAt: the reset of the user's period.
-    fileprivate func allowances(weight: Int, resetsAt: Instant?) -> [Allowance] {
-        guard let limit else { return [] }
+    @inline(__always)
+    fileprivate func forEachAllowance(weight: Int, resetsAt: Instant?, _ body: (Allowance) -> Void) {
+        guard let limit else { return }
         let name: Allowance.Name = part.kind == .model ? .model : .member
-        var allowances: [Allowance] = []
         if let allowance = limit.allowance {
-            allowances.append(
+            body(
                 Allowance(
                     name,
                     used: counter.used,
@@ -74,7 +79,7 @@ public struct PartUsage: Sendable, Equatable {
             )
         }
         if let window = limit.window {
-            allowances.append(
+            body(
                 Allowance(
                     name,
                     used: counter.windowUsed,
@@ -87,7 +92,6 @@ public struct PartUsage: Sendable, Equatable {
                 )
             )
         }
-        return allowances
     }
 
     /// Adds to the counts of the period and of the window. They stop at `UsageSnapshot.countMaximum`.
@@ -115,11 +119,22 @@ extension UsageSnapshot {
         parts.isEmpty ? 1 : parts.lazy.compactMap { $0.part.kind == .model ? $0.limit?.weight : nil }.first ?? 1
     }
 
-    /// The allowances of the parts.
-    var partAllowances: [Allowance] { parts.flatMap { allowances(of: $0) } }
+    /// Appends the allowances of the parts, without an array of their own: each message asks for them several times.
+    func appendPartAllowances(to allowances: inout Allowances) {
+        let weight = weight
+        for part in parts {
+            part.forEachAllowance(weight: part.part.kind == .model ? 1 : weight, resetsAt: resetsAt) {
+                allowances.append($0)
+            }
+        }
+    }
 
     private func allowances(of part: PartUsage) -> [Allowance] {
-        part.allowances(weight: part.part.kind == .model ? 1 : weight, resetsAt: resetsAt)
+        var allowances: [Allowance] = []
+        part.forEachAllowance(weight: part.part.kind == .model ? 1 : weight, resetsAt: resetsAt) {
+            allowances.append($0)
+        }
+        return allowances
     }
 
     /// Whether nothing is left of a limit of the part.

@@ -21,6 +21,8 @@ public final class PlanLimit: Sendable {
     public let weight: Int
     /// The model to offer when this one is used up.
     public let fallback: ModelName?
+    /// The beginning of the names of models that have this limit; nil if it is that of one model.
+    private let beginning: String?
 
     public init(
         _ kind: Kind,
@@ -38,16 +40,14 @@ public final class PlanLimit: Sendable {
         self.window = window
         self.weight = weight
         self.fallback = fallback
+        beginning = name.hasSuffix("*") ? String(name.dropLast()) : nil
     }
-
-    /// The beginning of the names of models that have this limit; nil if it is that of one model.
-    private var prefix: Substring? { name.hasSuffix("*") ? name.dropLast() : nil }
 
     /// How well the limit suits a model: the longest match counts. It is nil if it is not that model's.
     fileprivate func match(_ model: ModelName) -> Int? {
         guard kind == .model else { return nil }
-        guard let prefix else { return name == model.text ? Int.max : nil }
-        return model.text.hasPrefix(prefix) ? prefix.utf8.count : nil
+        guard let beginning else { return name == model.text ? Int.max : nil }
+        return model.text.utf8.starts(with: beginning.utf8) ? beginning.utf8.count : nil
     }
 }
 
@@ -64,8 +64,12 @@ extension Plan {
     public func limit(of part: MessagePart) -> PlanLimit? {
         switch part {
         case .model(let model):
-            limits.compactMap { limit in limit.match(model).map { (limit, $0) } }.max { $0.1 < $1.1 }?.0
-        case .member: limits.first { $0.kind == .member }
+            var (best, longest) = (PlanLimit?.none, -1)
+            for limit in limits {
+                if let match = limit.match(model), match > longest { (best, longest) = (limit, match) }
+            }
+            return best
+        case .member: return limits.first { $0.kind == .member }
         }
     }
 }

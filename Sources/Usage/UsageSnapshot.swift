@@ -231,7 +231,7 @@ extension UsageSnapshot {
                 )
             }
         )
-        for allowance in partAllowances { allowances.append(allowance) }
+        appendPartAllowances(to: &allowances)
         return allowances
     }
 

@@ -213,20 +213,6 @@ create type headroom.counted_row as (
     window_limit integer
 );
 
--- What a batch has counted under limits for parts of messages: each array has an element for each part of a counted
--- user. CountBatchStatement reads the columns by their positions.
-create type headroom.counted_parts as (
-    -- These are the ordinals of the parts among those of the batch.
-    ordinals bigint array,
-    used integer array,
-    held integer array,
-    -- The elements of these are null if the limit has no window.
-    window_opened_at timestamptz array,
-    window_ends_at timestamptz array,
-    window_used integer array,
-    window_held integer array
-);
-
 -- What a batch has counted: headroom.count_batch.
 create type headroom.counted_batch as (
     counts bigint array,
@@ -236,6 +222,8 @@ create type headroom.counted_batch as (
     -- Each is a headroom.counted_row as record_send returns it: while PostgreSQL sends an array of records, it keeps a
     -- kilobyte for each of their values, which takes 6 microseconds a row. Null without a row, as nearly always.
     usage_rows bytea array,
-    -- A headroom.counted_parts in the same form. Null without parts.
-    parts bytea array
+    -- For each part of a counted user, (ordinal << 32) | used. With holds or an open window, 2^62 is added, and five
+    -- numbers follow: held, the microseconds since 1970 at which the window opened and at which it ends, its used and
+    -- its held messages; those of no window are 0. Null without parts.
+    parts bigint array
 );

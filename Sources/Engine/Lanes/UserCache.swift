@@ -99,10 +99,12 @@ struct UserCache {
     mutating func learn(_ user: UserID, _ snapshot: UsageSnapshot) {
         observe(snapshot.observedAt)
         let entry = entry(of: user)
-        let isKnown = entry?.entitlement == snapshot.entitlement
+        // The next request may name other parts.
+        let entitlement = snapshot.parts.isEmpty ? snapshot.entitlement : snapshot.entitlement.with(parts: [])
+        let isKnown = entry?.entitlement == entitlement
         if !isKnown || entry?.planRevision != planRevision {
             let version = isKnown ? entry?.version : nil
-            insert(user, Entry(entitlement: snapshot.entitlement, version: version, planRevision: planRevision))
+            insert(user, Entry(entitlement: entitlement, version: version, planRevision: planRevision))
         }
         learnExhaustion(user, snapshot)
     }

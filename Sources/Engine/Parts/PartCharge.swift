@@ -37,15 +37,17 @@ extension Batch.UserRequests {
                 messages += count
                 continue
             }
-            let weight = parts.model.flatMap { plan.limit(of: .model($0))?.weight } ?? 1
-            messages += count * weight
+            // The model, whose weight counts for the member, too, is first.
+            var weight = 1
             for part in parts.all {
                 guard let limit = plan.limit(of: part) else { continue }
+                if part.kind == .model { weight = limit.weight }
                 let id = PartID(part, limit)
                 var charge = charges[id] ?? PartCharge(id: id, limit: limit, messages: 0)
                 charge.messages += part.kind == .model ? count : count * weight
                 charges.set(charge, for: id)
             }
+            messages += count * weight
         }
         return charges.values
     }

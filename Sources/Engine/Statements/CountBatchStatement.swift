@@ -133,15 +133,22 @@ struct CountBatchStatement {
 
         /// The counters of the parts before the batch, by the index of the group; empty if none were counted.
         func parts(of statement: CountBatchStatement) throws(PostgresError) -> [UserParts?] {
-            guard let counted = try result.records(0, countedParts, PartCounter.countedColumns) else { return [] }
+            guard !result.isNull(0, countedParts) else { return [] }
+            var decoder = CountedPartDecoder()
             var tables: [PartTable<PartCounter>?] = Array(repeating: nil, count: statement.groups.count)
-            for (ordinal, counter) in try PartCounter.counters(ofParts: counted) {
-                guard statement.charges.indices.contains(ordinal - 1) else {
-                    throw PostgresError.replacedFunction("headroom.count_keyed_batch returned a part that was not sent")
+            var areKnown = true
+            try result.forEachInt64(0, countedParts) { number in
+                guard let (index, counter) = decoder.next(number) else { return }
+                guard statement.charges.indices.contains(index) else {
+                    areKnown = false
+                    return
                 }
-                let (group, charge) = statement.charges[ordinal - 1]
+                let (group, charge) = statement.charges[index]
                 tables[group] = tables[group] ?? PartTable()
                 tables[group]?.set(counter.before(charge), for: charge.id)
+            }
+            guard areKnown else {
+                throw PostgresError.replacedFunction("headroom.count_keyed_batch returned a part that was not sent")
             }
             return tables.map { $0.map { UserParts($0, knowsFallbacks: false) } }
         }
@@ -237,6 +244,41 @@ struct CountedUserDecoder {
             count: count,
             windowCount: windowCount
         )
+    }
+}
+
+/// Decodes the numbers in which `headroom.count_parts` returns what it has counted (`headroom.counted_batch`).
+struct CountedPartDecoder {
+    private var index = 0
+    private var used = 0
+    private var others: [Int64] = []
+    private var othersMissing = 0
+
+    /// Decodes a number; nil if others of the same part follow. The index is that of the part among those sent.
+    mutating func next(_ number: Int64) -> (index: Int, counter: PartCounter)? {
+        if othersMissing > 0 {
+            others.append(number)
+            othersMissing -= 1
+            guard othersMissing == 0 else { return nil }
+        } else {
+            index = Int(number >> 32 & 0x3FFF_FFFF) - 1
+            used = Int(number & 0xFFFF_FFFF)
+            others.removeAll(keepingCapacity: true)
+            guard number >> 62 == 0 else {
+                othersMissing = 5
+                return nil
+            }
+        }
+        var counter = PartCounter()
+        counter.used = used
+        guard others.count == 5 else { return (index, counter) }
+        counter.held = Int(others[0])
+        if others[1] > 0 {
+            counter.windowOpenedAt = Instant(microsecondsSince1970: others[1])
+            counter.windowEndsAt = Instant(microsecondsSince1970: others[2])
+            (counter.windowUsed, counter.windowHeld) = (Int(others[3]), Int(others[4]))
+        }
+        return (index, counter)
     }
 }
 

@@ -106,36 +106,4 @@ extension PartCounter {
         windowOpenedAt = try row.instantOrNil("window_opened_at", of: PartCounter.table)
         windowEndsAt = try row.instantOrNil("window_ends_at", of: PartCounter.table)
     }
-
-    /// The attributes of `headroom.counted_parts`.
-    static let countedColumns: [StaticString] = [
-        "ordinals", "used", "held", "window_opened_at", "window_ends_at", "window_used", "window_held",
-    ]
-
-    /// Decodes a `headroom.counted_parts`.
-    ///
-    /// - Returns: the ordinal of each part in the batch, and its counter.
-    static func counters(ofParts result: QueryResult) throws(PostgresError) -> [(ordinal: Int, counter: PartCounter)] {
-        let ordinals = try result.int64s(0, result.column("ordinals"))
-        let used = try result.int32s(0, result.column("used"))
-        let held = try result.int32s(0, result.column("held"))
-        let openedAt = try result.timestamps(0, result.column("window_opened_at"))
-        let endsAt = try result.timestamps(0, result.column("window_ends_at"))
-        let windowUsed = try result.int32s(0, result.column("window_used"))
-        let windowHeld = try result.int32s(0, result.column("window_held"))
-        let counts = [used.count, held.count, openedAt.count, endsAt.count, windowUsed.count, windowHeld.count]
-        guard counts.allSatisfy({ $0 == ordinals.count }) else {
-            throw PostgresError.replacedFunction("headroom.count_parts returned arrays of different lengths")
-        }
-        return ordinals.indices.map { index in
-            var counter = PartCounter()
-            counter.used = Int(used[index] ?? 0)
-            counter.held = Int(held[index] ?? 0)
-            counter.windowOpenedAt = openedAt[index].map(Instant.init(microsecondsSince1970:))
-            counter.windowEndsAt = endsAt[index].map(Instant.init(microsecondsSince1970:))
-            counter.windowUsed = Int(windowUsed[index] ?? 0)
-            counter.windowHeld = Int(windowHeld[index] ?? 0)
-            return (Int(ordinals[index] ?? 0), counter)
-        }
-    }
 }

@@ -80,7 +80,7 @@ struct ImportRowTests {
         let ann = try #require(UserID("ann", in: namespace))
         #expect(try decoder.row(record("sales,,ann,7")).row?.part == .member(ann))
         #expect(try decoder.row(record("sales,,,7")).row?.part == nil)
-        #expect(try columns("user,model,member", "\(Self.id),gpt-5,\(Self.id)") == ["member"])
+        #expect(try columns("user,model,member,used", "\(Self.id),gpt-5,\(Self.id),7") == ["member"])
         #expect(try columns("user,model,used", "\(Self.id),gpt 5,7") == ["model"])
         #expect(try columns("user,member,used", "\(Self.id),ann,7") == ["member"])
         #expect(try columns("user,model,limit", "\(Self.id),gpt-5,7") == ["limit"])

@@ -38,7 +38,7 @@ struct LookupTests {
         Reading(
             name: "read_parts",
             sql: EmbeddedSQL.readParts,
-            arguments: "0::smallint, \(users), array['2026-11', '2026-11', '2026-11'], \(models), \(models)"
+            arguments: "0::smallint, \(users), array['2026-11', '2026-11', '2026-11'], \(models), \(models), true"
         ),
     ]
 

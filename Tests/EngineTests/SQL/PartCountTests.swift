@@ -162,7 +162,8 @@ struct PartCountTests {
                     (select buckets_revision from headroom.plan_revision)
                 );
                 return concat_ws(
-                    ' ', cardinality(v_batch.counts) || ' counted,', case when v_batch.parts is null then 'no parts:' else 'parts:' end,
+                    ' ', cardinality(v_batch.counts) || ' counted,',
+                    case when v_batch.parts is null then 'no parts:' else 'parts:' end,
                     (select string_agg(
                         concat_ws('/', kind, used, window_used), ' ' order by kind desc, billing_period desc
                     ) from headroom.usage_parts)

@@ -9,22 +9,30 @@
 --
 -- Raises HR014 if a part of a user does not fit, or has no row yet, no open window, or a hold that has ended. Its
 -- detail is p_plans, which is empty for these users. It opens no window: one may be open in the row of another period,
--- from which the slow path moves it.
+-- from which the slow path moves it. Citus cannot plan a CTE that writes, so the rows come one by one.
 create or replace function headroom.count_parts(
     p_bucket smallint, p_users uuid[], p_periods text[], p_period_ordinals integer[], p_part_users integer[],
     p_part_kinds text[], p_part_names text[], p_part_messages bigint[], p_part_limits integer[],
     p_part_window_limits integer[], p_part_window_seconds integer[], p_enforced boolean[],
     p_plans text[], p_at timestamptz
-) returns bytea[]
+) returns bigint[]
     language plpgsql
 as $$
 declare
     v_latest constant timestamptz := p_at + interval '1 hour';
-    v_counted headroom.counted_parts;
+    v_counted bigint[] := '{}';
+    v_is_counted boolean[] := '{}';
     v_plans text[] := p_plans;
+    v_ordinal bigint;
+    v_used integer;
+    v_held integer;
+    v_window_opened_at timestamptz;
+    v_window_ends_at timestamptz;
+    v_window_used integer;
+    v_window_held integer;
     v_user integer;
 begin
-    with counted as (
+    for v_ordinal, v_used, v_held, v_window_opened_at, v_window_ends_at, v_window_used, v_window_held in
         update headroom.usage_parts as counted
         set used = counted.used + part.messages, updated_at = p_at, "limit" = part."limit",
             window_ends_at = case
@@ -65,22 +73,27 @@ begin
                 else false
             end
         returning
-            part.ordinal, part.window_limit, counted.used, counted.held, counted.window_opened_at,
-            counted.window_ends_at, counted.window_used, counted.window_held
-    )
-    select
-        array_agg(counted.ordinal), array_agg(counted.used), array_agg(counted.held),
-        array_agg(case when counted.window_limit is not null then counted.window_opened_at end),
-        array_agg(case when counted.window_limit is not null then counted.window_ends_at end),
-        array_agg(case when counted.window_limit is not null then counted.window_used end),
-        array_agg(case when counted.window_limit is not null then counted.window_held end)
-    into v_counted
-    from counted;
-    if cardinality(v_counted.ordinals) is distinct from cardinality(p_part_users) then
+            part.ordinal, counted.used, counted.held,
+            case when part.window_limit is not null then counted.window_opened_at end, counted.window_ends_at,
+            counted.window_used, counted.window_held
+    loop
+        v_is_counted[v_ordinal] := true;
+        if v_held = 0 and v_window_opened_at is null then
+            v_counted := v_counted || ((v_ordinal << 32) | v_used);
+        else
+            v_counted := v_counted || array[
+                (1::bigint << 62) | (v_ordinal << 32) | v_used, v_held,
+                coalesce((extract(epoch from v_window_opened_at) * 1000000)::bigint, 0),
+                coalesce((extract(epoch from v_window_ends_at) * 1000000)::bigint, 0), coalesce(v_window_used, 0),
+                coalesce(v_window_held, 0)
+            ];
+        end if;
+    end loop;
+    if cardinality(v_is_counted) < cardinality(p_part_users) or array_position(v_is_counted, null) is not null then
         for v_user in
             select part.user_ordinal
             from unnest(p_part_users) with ordinality as part (user_ordinal, ordinal)
-            where p_enforced[part.user_ordinal] is not null and (part.ordinal = any(v_counted.ordinals)) is not true
+            where p_enforced[part.user_ordinal] is not null and v_is_counted[part.ordinal] is null
         loop
             v_plans[v_user] := '';
         end loop;
@@ -88,6 +101,6 @@ begin
             raise exception 'not all parts fit' using errcode = 'HR014', detail = v_plans::text;
         end if;
     end if;
-    return case when v_counted.ordinals is not null then array[record_send(v_counted)] end;
+    return nullif(v_counted, '{}');
 end
 $$;
