@@ -192,14 +192,20 @@ extension UsageSnapshot {
 
     @inline(__always)
     private func unlessAccessEnds(before reset: Instant?) -> Instant? {
-        guard let reset, let expiresAt else { return reset }
-        return expiresAt > reset ? reset : nil
+        guard let reset, let accessEndsAt else { return reset }
+        return accessEndsAt > reset ? reset : nil
+    }
+
+    /// When access ends unless the user pays; nil is never. A subscription that a store renews goes on: the end of what
+    /// is paid is the usual end of its period, whose messages come back then.
+    private var accessEndsAt: Instant? {
+        renews == true && (state == .active || state == .free) ? nil : expiresAt
     }
 
     /// The end of a trial, or of a subscription that is not renewed, as answers show it.
     public var expiresShown: Instant? {
         if plan.isTrial || state == .cancelled { return expiresAt }
-        return (state == .active || state == .free) && renews != true ? expiresAt : nil
+        return state == .active || state == .free ? accessEndsAt : nil
     }
 
     /// The end of the grace period, as answers show it. Access ends then unless a payment succeeds.

@@ -159,7 +159,8 @@ private struct DecisionHistory {
         return Subscription(
             plan: random.element(of: ["month", "month", "week", "day", "free", "trial"]),
             paidUntil: random.element(of: ends),
-            anchorDay: random.element(of: [nil, 1, 25, 31])
+            anchorDay: random.element(of: [nil, 1, 25, 31]),
+            renews: random.element(of: [nil, true, false])
         )
     }
 

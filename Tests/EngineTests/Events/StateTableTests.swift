@@ -81,9 +81,12 @@ struct StateTableTests {
         }
     }
 
-    /// The sentence without its date, if access ends before the next period.
+    /// The sentence without its date, if access ends before the next period and is not renewed.
     private func dated(_ banner: String?, _ user: UserID, _ database: TestDatabase) async throws -> String? {
-        let ends = "select from headroom.entitlement('\(user)', headroom.now(), 'deny') where expires_at <= resets_at"
+        let ends = """
+            select from headroom.entitlement('\(user)', headroom.now(), 'deny')
+            where expires_at <= resets_at and (state = 'active' and renews) is not true
+            """
         guard try await database.psql.number("select count(*) from (\(ends)) as ending") == 1 else { return banner }
         return banner?.replacing(" until December 1", with: "")
             .replacing(" Your next session refreshes on December 1.", with: "")

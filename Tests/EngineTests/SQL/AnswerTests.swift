@@ -162,6 +162,9 @@ struct SQLAnswerTests {
         let month = Int64(31 * 86_400_000_000)
         let window = plan.window.map { randomWindow($0, observedAt, &random) }
         let isOpen = window?.openedAt != nil
+        let resetsAt = plan.cycle.isPeriodic ? near(1...month) : nil
+        // What is paid mostly ends with the period.
+        let paidUntil = random.element(of: [resetsAt, window?.endsAt, near(-month...month), nil])
         var snapshot = UsageSnapshot(
             plan: plan,
             state: state,
@@ -174,8 +177,8 @@ struct SQLAnswerTests {
             windowHeld: isOpen && random.chance(20) ? random.element(of: [1, 3]) : 0,
             denialReason: denialReason,
             startedAt: near(-month...(random.chance(10) ? month : 0)),
-            resetsAt: plan.cycle.isPeriodic ? near(1...month) : nil,
-            expiresAt: plan.isTrial || random.chance(50) ? near(-month...month) : nil,
+            resetsAt: resetsAt,
+            expiresAt: plan.isTrial ? paidUntil ?? near(-month...month) : paidUntil,
             previousPlan: random.chance(30) ? "paid" : nil,
             renews: random.element(of: [nil, true, false]),
             observedAt: observedAt

@@ -26,6 +26,7 @@ extension CountingModel {
             period: period,
             now: now,
             expires: subscription.accessEnd(under: plan),
+            renews: subscription.renews,
             previousPlan: access != nil && plan.isPeriodic ? plan.name : subscription.previousPlan
         )
         let used = (row?.used ?? 0) + (isDenied ? 0 : spent[period] ?? 0)

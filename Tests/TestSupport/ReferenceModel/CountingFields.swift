@@ -29,8 +29,8 @@ extension CountingModel.Reply {
             "reason": outcome.status == "ok" ? refusal : outcome.reason,
             "remaining": hasAccess ? period.limit.map { _ in "\(period.left)" } : "0",
             "resets": isOpen && period.limit != nil ? period.resets.map(String.init) : nil,
-            "expires": isTrial || isKept || state == "cancelled" ? expires.map(String.init) : nil,
-            "available": isOpen && period.limit != nil && period.resets ?? .max < expires ?? .max
+            "expires": isTrial || isKept || state == "cancelled" ? accessEnds.map(String.init) : nil,
+            "available": isOpen && period.limit != nil && period.resets ?? .max < accessEnds ?? .max
                 ? period.resets.map(String.init) : nil,
             "beyond": isOverdrawn ? "unenforced" : nil,
             "grace_until": isOpen && state == "grace_period" ? expires.map(String.init) : nil,

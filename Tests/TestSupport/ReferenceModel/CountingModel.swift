@@ -59,8 +59,9 @@ extension CountingModel {
         var access: String?
         var period: String
         var now: Int
-        /// When access ends.
+        /// When what is paid ends.
         var expires: Int?
+        var renews: Bool?
         var previousPlan: String?
         /// The billing period's, then the window's, then those of the parts that the request names.
         var allowances: [Allowance] = []
@@ -123,6 +124,8 @@ extension CountingModel.Reply {
     var window: CountingModel.Allowance? { allowances.first { $0.name == "window" } }
     var isPast: Bool { allowances[0].resets ?? .max <= now }
     var isOverdrawn: Bool { !plan.isEnforced && allowances.contains(where: \.isOverdrawn) }
+    /// A renewal ends no access.
+    var accessEnds: Int? { renews == true && ["active", "free"].contains(state) ? nil : expires }
 
     /// The highest of all allowances: 0 is silent, 1 gentle, 2 prominent and 3 blocked.
     var tier: Int {
@@ -160,7 +163,7 @@ extension CountingModel.Reply {
         }
         let ends = refusing.compactMap { messages * $0.weight <= $0.renewed ?? .max ? $0.resets : nil }
             .filter { $0 > now }
-        if ends.count == refusing.count, let end = ends.max(), end < expires ?? .max {
+        if ends.count == refusing.count, let end = ends.max(), end < accessEnds ?? .max {
             reply.outcome.retryAfter = (end - now + .second - 1) / .second
         }
         return reply

@@ -26,6 +26,8 @@ struct Subscription {
     var graceUntil: Int?
     var anchorDay: Int?
     var isCancelled = false
+    /// Whether a store renews it; nil if no store has sold it.
+    var renews: Bool?
     var revoked: Int?
     var previousPlan: String?
 

@@ -50,6 +50,7 @@ public struct ReferenceModel: Sendable {
             resetsAt: period.resets.map(Instant.init),
             expiresAt: reply.expires.map(Instant.init),
             previousPlan: reply.previousPlan,
+            renews: reply.renews,
             observedAt: Instant(reply.now)
         )
         snapshot.parts = parts(reply)

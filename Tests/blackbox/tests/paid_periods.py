@@ -67,6 +67,24 @@ class PaidPeriods(Periods):
         self.consume(1, "BLOCKED", at="2026-04-05T00:01:00Z")
         self.assert_period("2026-03", 800, ENDS, state="cancelled")
 
+    def test_the_messages_of_who_renews_come_back_with_the_renewal_and_those_of_who_cancels_do_not(self):
+        self.buy()
+        self.consume(800)
+        cancelled = "2026-04-04T18:00:00Z"
+        self.set_clock(cancelled)
+        self.assert_refused("86400", " Your next session refreshes on April 5.")
+        self.event("CANCELLATION", cancelled, cancel_reason="UNSUBSCRIBE", expiration_at_ms=ENDS)
+        self.assert_refused(None, "")
+
+    def assert_refused(self, wait, date):
+        """Over TCP, over HTTP and in SQL."""
+        expected = (wait, "We've had a lot of great conversations!" + date)
+        refused = self.consume(1, "BLOCKED")
+        self.assertEqual((refused.get("retry_after"), refused["banner"]), expected)
+        over_http = self.service.http("POST", f"/v1/usage/{self.buyer}/consume", {})
+        self.assertEqual((over_http.headers.get("Retry-After"), over_http.json["banner"]), expected)
+        self.assertEqual(self.psql.value(f"select retry_after from increment_and_check_usage('{self.buyer}', 1)"), wait)
+
     def test_a_renewal_begins_where_the_paid_time_ended(self):
         self.buy()
         self.consume(300)

@@ -12,10 +12,14 @@ as $$
 declare
     v_weight constant integer := case when p_parts is null then 1 else headroom.weight_of(p_parts) end;
     v_reset constant timestamptz := p_snapshot.resets_at;
+    -- A subscription that a store renews goes on: the end of what is paid is the usual end of its period, whose
+    -- messages come back then.
+    v_access_ends_at constant timestamptz := case
+        when p_snapshot.renews and p_snapshot.state in ('active', 'free') then 'infinity'
+        else coalesce(p_snapshot.expires_at, 'infinity')
+    end;
     v_available_at constant timestamptz := case
-        when p_cycle <> 'trial' and (p_snapshot.expires_at <= v_reset) is not true
-            and v_reset > p_snapshot.observed_at
-            then v_reset
+        when p_cycle <> 'trial' and v_reset < v_access_ends_at and v_reset > p_snapshot.observed_at then v_reset
     end;
     v_allowances headroom.allowance[] := array[
         row(
@@ -25,9 +29,8 @@ declare
         row(
             'window', p_snapshot.window_limit, p_snapshot.window_used,
             p_snapshot.window_used::bigint + p_snapshot.window_held, v_weight, p_snapshot.window_limit,
-            p_snapshot.window_ends_at, case
-                when (p_snapshot.expires_at <= p_snapshot.window_ends_at) is not true then p_snapshot.window_ends_at
-            end
+            p_snapshot.window_ends_at,
+            case when p_snapshot.window_ends_at < v_access_ends_at then p_snapshot.window_ends_at end
         )::headroom.allowance
     ];
     v_part headroom.part_usage;
@@ -49,9 +52,8 @@ begin
             v_allowances := v_allowances || row(
                 v_part.kind, v_part.window_limit, coalesce(v_part.window_used, 0),
                 coalesce(v_part.window_used::bigint + v_part.window_held, 0), v_each, v_part.window_limit,
-                v_part.window_ends_at, case
-                    when (p_snapshot.expires_at <= v_part.window_ends_at) is not true then v_part.window_ends_at
-                end
+                v_part.window_ends_at,
+                case when v_part.window_ends_at < v_access_ends_at then v_part.window_ends_at end
             )::headroom.allowance;
         end if;
     end loop;
