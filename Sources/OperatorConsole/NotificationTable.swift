@@ -7,6 +7,10 @@ public struct NotificationTable: Sendable {
         public let user: String
         public let period: String
         public let plan: String
+        /// What is used so far: `period`, `window`, `model` or `member`.
+        public let allowance: String
+        /// The model or the member.
+        public let part: String?
         public let tier: String
         public let status: String
         public let attempts: Int
@@ -20,6 +24,8 @@ public struct NotificationTable: Sendable {
             user: String,
             period: String,
             plan: String,
+            allowance: String,
+            part: String?,
             tier: String,
             status: String,
             attempts: Int,
@@ -32,6 +38,8 @@ public struct NotificationTable: Sendable {
             self.user = user
             self.period = period
             self.plan = plan
+            self.allowance = allowance
+            self.part = part
             self.tier = tier
             self.status = status
             self.attempts = attempts
@@ -44,9 +52,9 @@ public struct NotificationTable: Sendable {
         public func encode(to encoder: any Encoder) throws {
             let values: [String: FieldValue] = [
                 "id": .text(id), "created_at": .text(createdAt), "user": .text(user), "period": .text(period),
-                "plan": .text(plan), "tier": .text(tier), "status": .text(status), "attempts": .integer(attempts),
-                "next_attempt_at": FieldValue(nextAttemptAt), "delivered_at": FieldValue(deliveredAt),
-                "problem": FieldValue(problem),
+                "plan": .text(plan), "allowance": .text(allowance), "part": FieldValue(part), "tier": .text(tier),
+                "status": .text(status), "attempts": .integer(attempts), "next_attempt_at": FieldValue(nextAttemptAt),
+                "delivered_at": FieldValue(deliveredAt), "problem": FieldValue(problem),
             ]
             try values.encode(to: encoder)
         }
@@ -60,8 +68,20 @@ public struct NotificationTable: Sendable {
 
     /// - Parameter width: of the terminal; nil: none, so each notification is a line.
     public func text(width: Int?) -> String {
-        var table = TextTable([.left, .left, .left, .left, .left, .left, .left, .right, .left, .left])
-        table.add("created", "id", "user", "period", "plan", "tier", "status", "attempts", "next attempt", "problem")
+        var table = TextTable([.left, .left, .left, .left, .left, .left, .left, .left, .right, .left, .left])
+        table.add(
+            "created",
+            "id",
+            "user",
+            "period",
+            "plan",
+            "allowance",
+            "tier",
+            "status",
+            "attempts",
+            "next attempt",
+            "problem"
+        )
         for each in notifications {
             table.add(
                 each.createdAt,
@@ -69,6 +89,7 @@ public struct NotificationTable: Sendable {
                 each.user,
                 printable(each.period),
                 printable(each.plan),
+                [each.allowance, each.part].compactMap(\.self).joined(separator: " "),
                 each.tier,
                 each.status,
                 "\(each.attempts)",

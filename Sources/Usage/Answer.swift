@@ -17,6 +17,9 @@ public struct Answer: Sendable, Equatable {
     public var status: Status
     /// The tier into which this message moved the user. Only one answer has it.
     public var crossed: Tier?
+    /// Whether this message moved one of the user's allowances into a higher tier, which notifications tell. `crossed`
+    /// is that of the fullest alone.
+    public var isCrossing: Bool
     /// The messages were allowed only because the plan is unenforced.
     public var isShadow: Bool
     /// The key was used before. The answer is the first outcome, and nothing was counted now.
@@ -32,6 +35,7 @@ public struct Answer: Sendable, Equatable {
         status: Status,
         snapshot: UsageSnapshot,
         crossed: Tier? = nil,
+        isCrossing: Bool = false,
         retryAfterSeconds: Int64? = nil,
         released: Int? = nil,
         requested: Int = 0,
@@ -43,6 +47,7 @@ public struct Answer: Sendable, Equatable {
         self.status = status
         self.snapshot = snapshot
         self.crossed = crossed
+        self.isCrossing = isCrossing
         self.retryAfterSeconds = retryAfterSeconds
         storedReleased = released.map(Int32.init(clamping:))
         storedRequested = Int32(clamping: requested)
@@ -89,7 +94,7 @@ extension UsageSnapshot {
         if let refusal = refusal(refusing) {
             return blocked(refusal, messages: messages, user: user)
         }
-        let before = tier
+        let (before, sumBefore) = (tier, sumOfTiers)
         open()
         add(used: messages)
         let after = tier
@@ -98,6 +103,7 @@ extension UsageSnapshot {
             status: .allowed,
             snapshot: self,
             crossed: after > before ? after : nil,
+            isCrossing: after > before || sumOfTiers > sumBefore,
             isShadow: refusing != nil
         )
     }
@@ -108,7 +114,7 @@ extension UsageSnapshot {
         if let refusal = refusal(refusing) {
             return blocked(refusal, messages: messages, user: user)
         }
-        let before = tier
+        let (before, sumBefore) = (tier, sumOfTiers)
         open()
         add(held: messages)
         return Answer(
@@ -116,6 +122,7 @@ extension UsageSnapshot {
             status: .held,
             snapshot: self,
             crossed: tier > before ? tier : nil,
+            isCrossing: tier > before || sumOfTiers > sumBefore,
             isShadow: refusing != nil
         )
     }

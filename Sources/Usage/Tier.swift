@@ -25,7 +25,7 @@ public enum Tier: String, Sendable, Comparable, CaseIterable {
         }
     }
 
-    private var rank: Int {
+    var rank: Int {
         switch self {
         case .silent: 0
         case .gentle: 1

@@ -282,6 +282,15 @@ extension UsageSnapshot {
         return Tier(used: fullest.taken, limit: fullest.limit, plan: plan)
     }
 
+    /// The sum of the ranks of all allowances' tiers. A message lowers none of them, so that one was crossed if the sum
+    /// has grown. It is 0 for a user with one allowance, whose tier tells it.
+    @inline(__always)
+    var sumOfTiers: Int { hasOtherAllowances ? sumOfAllTiers : 0 }
+
+    @inline(never) private var sumOfAllTiers: Int {
+        allowances.reduce(0) { $0 + Tier(used: $1.taken, limit: $1.limit, plan: plan).rank }
+    }
+
     public var display: Display { Display(tier: tier, plan: plan, limit: limit) }
 
     /// Whether the allowance never resets. Such a counter is always shown.

@@ -76,6 +76,8 @@ struct NotificationsListCommand: AsyncParsableCommand {
                     user: entry.user,
                     period: entry.period,
                     plan: entry.plan,
+                    allowance: entry.allowance,
+                    part: entry.part,
                     tier: entry.tier,
                     status: entry.status.rawValue,
                     attempts: entry.attempts,

@@ -2,7 +2,8 @@
 -- all. $2 text: UUID of a user; null is all users.
 select
     newest.id::text as id, newest.created_at, newest.user_id::text as user_id, newest.billing_period, newest.plan,
-    newest.tier, newest.status::text as status, newest.attempts, newest.next_attempt_at, newest.delivered_at,
+    newest.allowance, newest.part, newest.tier,
+    newest.status::text as status, newest.attempts, newest.next_attempt_at, newest.delivered_at,
     newest.problem
 from (
     select notifications.*

@@ -4,7 +4,7 @@ from (
     select jsonb_build_object(
         'id', notifications.id, 'created_at', headroom.instant_text(notifications.created_at),
         'user', notifications.user_id, 'period', notifications.billing_period, 'plan', notifications.plan,
-        'tier', notifications.tier,
+        'allowance', notifications.allowance, 'part', notifications.part, 'tier', notifications.tier,
         'status',
         case notifications.status
             when 'p' then 'pending' when 'd' then 'delivered' when 's' then 'skipped' else 'failed'

@@ -106,6 +106,28 @@ create type headroom.allowance as (
     available_at timestamptz
 );
 
+-- An allowance of which a user has reached a tier: headroom.crossed_allowances.
+create type headroom.crossed_allowance as (
+    user_id uuid,
+    billing_period text,
+    plan text,
+    state text,
+    -- This is period, window, model or member.
+    allowance text,
+    -- The name in headroom.plan_limits of a model, the id of a member; else null.
+    part text,
+    -- The name of a model that users read.
+    label text,
+    -- When the window opened that has the tier, and how long it lasts; null if it is that of the billing period.
+    window_opened_at timestamptz,
+    window_seconds integer,
+    tier text,
+    used integer,
+    held integer,
+    "limit" integer,
+    resets_at timestamptz
+);
+
 -- What only an answer to USAGE shows. All but "manage" are null if the plan does not come from a store.
 create type headroom.subscription_details as (
     -- When the store renews the subscription; null if it does not.

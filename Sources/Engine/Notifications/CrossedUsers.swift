@@ -1,7 +1,7 @@
 import Synchronization
 import Usage
 
-/// Users whose last answer said that they crossed into a tier, until their notifications are recorded.
+/// Users whose last answer moved one of their allowances into a higher tier, until their notifications are recorded.
 ///
 /// Entries are hints. The next sweep of the table finds a user that is lost, or for whom there is no room.
 package final class CrossedUsers: Sendable {
@@ -12,11 +12,11 @@ package final class CrossedUsers: Sendable {
 
     package init() {}
 
-    /// Adds the users who crossed, on the lane's thread. It takes the lock only if an answer crossed.
+    /// Adds the users of such answers, on the lane's thread. It takes the lock only if there is one.
     func add(_ completions: [Completion]) {
         var crossed: [UserID] = []
         for completion in completions {
-            if case .answer(let answer) = completion.outcome, answer.crossed != nil { crossed.append(answer.user) }
+            if case .answer(let answer) = completion.outcome, answer.isCrossing { crossed.append(answer.user) }
         }
         if !crossed.isEmpty { add(crossed) }
     }

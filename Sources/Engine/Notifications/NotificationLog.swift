@@ -10,6 +10,10 @@ public struct NotificationLog: ~Copyable {
         public var user: String
         public var period: String
         public var plan: String
+        /// What is used so far: `period`, `window`, `model` or `member`.
+        public var allowance: String
+        /// The name in headroom.plan_limits of a model, the id of a member; nil for others.
+        public var part: String?
         public var tier: String
         public var status: Status
         public var attempts: Int
@@ -57,6 +61,8 @@ public struct NotificationLog: ~Copyable {
                 user: try row.text("user_id"),
                 period: try row.text("billing_period"),
                 plan: try row.text("plan"),
+                allowance: try row.text("allowance"),
+                part: try row.textOrNil("part"),
                 tier: try row.text("tier"),
                 status: status,
                 attempts: try row.int32("attempts"),

@@ -41,7 +41,7 @@ package final class NotificationOutbox: Sendable {
         package var oldestSeconds: Int64
     }
 
-    /// The most users in one statement. They take some 20 milliseconds of the database's time.
+    /// The most users in one statement. They take at most some 100 milliseconds of the database's time.
     package static let usersMaximum = 256
     package static let backlogMaximum = 100_000
     private static let timeout = Duration.seconds(5)
@@ -142,21 +142,34 @@ package final class NotificationOutbox: Sendable {
 
     // MARK: The sweep
 
+    /// A table whose rows have users at a tier: the column of its size, and the query of a range of its pages.
+    private typealias SweptTable = (pages: StaticString, query: String)
+
+    private static let sweptTables: [SweptTable] = [
+        ("usage_pages", EmbeddedSQL.readCrossedPageRange), ("part_pages", EmbeddedSQL.readCrossedPartsPageRange),
+    ]
+
     /// Records the notifications of all users who are at a tier. It finds those of messages that SQL functions counted,
     /// of changes by hand, and of an instance that ended before it recorded them.
     ///
-    /// It reads the table by ranges of pages, each in a transaction of its own, and pauses three times as long as each.
+    /// It reads the tables by ranges of pages, each in a transaction of its own, and pauses three times as long as each.
     ///
     /// - Returns: the number of new notifications.
     package func sweep() async throws -> Int {
-        let pages = try await tablePages()
+        var recorded = 0
+        for table in NotificationOutbox.sweptTables { recorded += try await sweep(table) }
+        return recorded
+    }
+
+    private func sweep(_ table: SweptTable) async throws -> Int {
+        let pages = try await size(of: table)
         var (next, size, recorded) = (Int64(0), NotificationOutbox.rangePages.upperBound, 0)
         while true {
             // The last range has no end, because the table grows meanwhile.
             let isLast = next + size >= pages
             let range = next..<(isLast ? NotificationOutbox.lastPage : next + size)
             let started = ContinuousClock.now
-            let users = try await crossedUsers(in: range)
+            let users = try await crossedUsers(in: range, of: table)
             let duration = ContinuousClock.now - started
             for start in stride(from: 0, to: users.count, by: NotificationOutbox.usersMaximum) {
                 recorded += try await record(Array(users[start...].prefix(NotificationOutbox.usersMaximum)))
@@ -172,18 +185,21 @@ package final class NotificationOutbox: Sendable {
         }
     }
 
-    private func tablePages() async throws(SessionPool.Failure) -> Int64 {
+    private func size(of table: SweptTable) async throws(SessionPool.Failure) -> Int64 {
         try await read { connection, deadline throws(PostgresError) in
-            try connection.query(EmbeddedSQL.readTableSize, deadline: deadline).firstRow.int64("pages")
+            try connection.query(EmbeddedSQL.readSweptSizes, deadline: deadline).firstRow.int64(table.pages)
         }
     }
 
-    private func crossedUsers(in pages: Range<Int64>) async throws(SessionPool.Failure) -> [UserID] {
+    private func crossedUsers(
+        in pages: Range<Int64>,
+        of table: SweptTable
+    ) async throws(SessionPool.Failure) -> [UserID] {
         try await read { connection, deadline throws(PostgresError) in
             var parameters = Parameters()
             parameters.append(int64: pages.lowerBound)
             parameters.append(int64: pages.upperBound)
-            let result = try connection.query(EmbeddedSQL.readCrossedPageRange, parameters, deadline: deadline)
+            let result = try connection.query(table.query, parameters, deadline: deadline)
             return try result.rows { row throws(PostgresError) in try row.user("user_id") }
         }
     }

@@ -116,6 +116,7 @@ private struct ReceiptFields {
                 status: try required(Answer.Status(word: required(optional("status", answer?.status.word)))),
                 snapshot: try code(answer?.snapshot, plan),
                 crossed: try optional("crossed", answer?.crossed),
+                isCrossing: try required(optional("is_crossing", answer?.isCrossing)),
                 retryAfterSeconds: try optional("retry_after", answer?.retryAfterSeconds),
                 released: try optional("released", answer?.released),
                 requested: try required(optional("requested", answer?.requested)),

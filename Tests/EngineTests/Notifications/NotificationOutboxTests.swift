@@ -75,8 +75,8 @@ struct NotificationOutboxTests {
                 due.map(\.body) == [
                     """
                     {"type":"usage.crossed","timestamp":"2026-11-10T12:00:00Z","data":{"user":"\(ada)","plan":"paid",\
-                    "state":"active","period":"2026-11","tier":"gentle","used":640,"held":0,"limit":800,"remaining":160,\
-                    "resets":"2026-12-01T00:00:00Z"}}
+                    "state":"active","period":"2026-11","allowance":"period","tier":"gentle","used":640,"held":0,"limit":800,\
+                    "remaining":160,"resets":"2026-12-01T00:00:00Z"}}
                     """
                 ]
             )
@@ -229,6 +229,116 @@ struct NotificationOutboxTests {
         }
     }
 
+    // MARK: Windows, models and members
+
+    private let member = "\(user(7))"
+
+    /// Ada's team has 100 messages a month and 50 in two hours. The large models have 20 a month and 5 an hour, and each
+    /// member 30.
+    private func team(_ psql: Session) async throws {
+        try await psql.execute(
+            """
+            insert into headroom.plans (plan, label, cycle, allowance, window_messages, window_seconds)
+            values ('team', 'Team', 'monthly', 100, 50, 7200);
+            insert into headroom.plan_limits (plan, kind, name, label, allowance, window_messages, window_seconds) values
+                ('team', 'model', 'large*', 'Large', 20, 5, 3600), ('team', 'member', '*', null, 30, null, null);
+            select set_plan('\(ada)', 'team');
+            """
+        )
+    }
+
+    private func count(_ messages: Int, _ psql: Session, _ parts: String = "") async throws {
+        let arguments = parts.isEmpty ? "" : ", " + parts
+        let status = "select status from increment_and_check_usage('\(ada)', \(messages)\(arguments))"
+        #expect(try await psql.rows(status) == ["ALLOWED"])
+    }
+
+    /// The allowances and their tiers.
+    private func crossed(_ psql: Session) async throws -> [String] {
+        try await psql.rows(
+            "select concat_ws(' ', allowance, part, tier) from headroom.notifications order by created_at, 1"
+        )
+    }
+
+    @Test("has one for each allowance that is crossed, beside the account's, which names the model or the member")
+    func parts() async throws {
+        let database = try await fresh()
+        let psql = database.psql
+        let outbox = outbox(database)
+        try await running(outbox) {
+            try await team(psql)
+            // The account has crossed a tier already, of its window.
+            try await count(40, psql)
+            #expect(try await outbox.record([ada]) == 1)
+            try await count(4, psql, "p_model => 'large-2', p_member => '\(member)'")
+            #expect(try await outbox.record([ada]) == 1)
+            #expect(try await outbox.record([ada]) == 0)
+            try await psql.execute("update headroom.test_clock set at = at + interval '2 hours'")
+            try await count(20, psql, "p_member => '\(member)'")
+            #expect(try await outbox.record([ada]) == 1)
+            try await count(16, psql)
+            #expect(try await outbox.record([ada]) == 1)
+            let found = ["model large* gentle", "window gentle", "member \(member) gentle", "period gentle"]
+            #expect(try await crossed(psql) == found)
+            let bodies = try await outbox.due(atMost: 16)?.map(\.body).joined() ?? ""
+            for named in [
+                """
+                "allowance":"model","model":"large*","model_label":"Large","window_seconds":3600,"tier":"gentle","used":4,\
+                "held":0,"limit":5,"remaining":1,"resets":"2026-11-10T13:00:00Z"
+                """,
+                """
+                "allowance":"member","member":"\(member)","tier":"gentle","used":24,"held":0,"limit":30,"remaining":6,\
+                "resets":"2026-12-01T00:00:00Z"
+                """,
+            ] { #expect(bodies.contains(named)) }
+        }
+    }
+
+    @Test("has one for each window, and one for the period where that is the fuller limit")
+    func windows() async throws {
+        let database = try await fresh()
+        let psql = database.psql
+        let outbox = outbox(database)
+        try await running(outbox) {
+            try await team(psql)
+            for expected in [1, 1, 1, 1, 0] {
+                try await count(expected == 0 ? 1 : 4, psql, "p_model => 'large-2'")
+                #expect(try await outbox.record([ada]) == expected)
+                try await psql.execute("update headroom.test_clock set at = at + interval '1 hour'")
+            }
+            let rows = "select tier, count(*) from headroom.notifications where window_opened_at is"
+            #expect(try await psql.rows("\(rows) not null group by 1") == ["gentle|3"])
+            #expect(try await psql.rows("\(rows) null group by 1") == ["gentle|1"])
+            // A window that outlasts the month is the same one.
+            for (now, messages, expected) in [("2026-11-30T23:59:00Z", 40, 1), ("2026-12-01T00:01:00Z", 1, 0)] {
+                try await psql.execute("update headroom.test_clock set at = '\(now)'")
+                try await count(messages, psql)
+                #expect(try await outbox.record([ada]) == expected)
+            }
+        }
+    }
+
+    @Test("finds models and members by a sweep, and nothing of a period that is over")
+    func sweptParts() async throws {
+        let database = try await fresh()
+        let psql = database.psql
+        let outbox = outbox(database)
+        try await running(outbox) {
+            try await team(psql)
+            try await count(4, psql, "p_model => 'large', p_member => '\(member)'")
+            #expect(try await outbox.sweep() == 1)
+            #expect(try await outbox.sweep() == 0)
+            try await psql.execute("update headroom.plan_limits set allowance = 5 where kind = 'member'")
+            #expect(try await outbox.sweep() == 1)
+            #expect(try await crossed(psql) == ["member \(member) gentle", "model large* gentle"])
+            try await psql.execute("update headroom.plan_limits set allowance = 4 where kind = 'member'")
+            try await psql.execute("update headroom.test_clock set at = '2026-12-01T00:00:00Z'")
+            #expect(try await outbox.sweep() == 0)
+            #expect(try await psql.number("forget_user('\(member)')") ?? 0 > 0)
+            #expect(try await crossed(psql) == ["model large* gentle"])
+        }
+    }
+
     @Test("gets the users of a divided database")
     func buckets() async throws {
         let database = try await fresh()
@@ -262,6 +372,28 @@ struct CrossedUsersTests {
             #expect(crossed.take(atMost: 10) == [])
         }
         #expect(EngineHarness(database.conninfo).engine.crossedUsers == nil)
+    }
+
+    @Test("are remembered if a model crosses into a tier that the account has")
+    func models() async throws {
+        let database = try await TestDatabase.fresh()
+        try await database.psql.execute(
+            """
+            update headroom.plans set allowance = 10 where plan = 'trial';
+            insert into headroom.plan_limits (plan, kind, name, allowance) values ('trial', 'model', 'large', 5)
+            """
+        )
+        let harness = EngineHarness(database.conninfo, sendsNotifications: true)
+        let crossed = try #require(harness.engine.crossedUsers)
+        let large = MessageParts(model: "large")
+        try await harness.running {
+            _ = try await harness.execute(user(1), .consume(3).inParts(large))
+            _ = try await harness.execute(user(1), .consume(5))
+            #expect(crossed.take(atMost: 10) == [user(1)])
+            let answer = try #require(try await harness.execute(user(1), .consume(1).inParts(large)).answer)
+            #expect(answer.crossed == nil && answer.snapshot.tier == .gentle)
+            #expect(crossed.take(atMost: 10) == [user(1)])
+        }
     }
 
     @Test("are taken in parts, and dropped where there is no room")

@@ -214,6 +214,7 @@ struct RightsTests {
         Right("update headroom.notifications set attempts = 0", .service),
         Right("delete from headroom.notifications", .service),
         Right("select headroom.record_notifications('{}', 'p')", .service),
+        Right("select headroom.crossed_allowances(0::smallint, '{}')", .service),
         Right("select headroom.lock_delivery()", .service),
         Right("select headroom.write_attempts('{}', '{}', '{}', '{}')", .service),
         Right("select headroom.replay_notifications(null)", .service, .operator),

@@ -139,7 +139,7 @@ extension Answer {
     var firstNumbers: Answer {
         var first = numbers
         first.isRepeated = false
-        first.crossed = nil
+        (first.crossed, first.isCrossing) = (nil, false)
         return first
     }
 }

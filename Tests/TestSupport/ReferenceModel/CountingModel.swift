@@ -80,6 +80,7 @@ extension CountingModel {
         var requested = 0
         var released: Int?
         var crossed: Int?
+        var isCrossing = false
         var isShadow = false
         var isRepeated = false
     }
@@ -127,14 +128,16 @@ extension CountingModel.Reply {
     /// A renewal ends no access.
     var accessEnds: Int? { renews == true && ["active", "free"].contains(state) ? nil : expires }
 
-    /// The highest of all allowances: 0 is silent, 1 gentle, 2 prominent and 3 blocked.
-    var tier: Int {
-        let tiers = allowances.map { allowance in
+    /// The highest of all allowances.
+    var tier: Int { access == nil ? tiers.max()! : 3 }
+
+    /// 0 is silent, 1 gentle, 2 prominent and 3 blocked.
+    var tiers: [Int] {
+        allowances.map { allowance in
             guard let limit = allowance.limit else { return 0 }
             if plan.isEnforced && allowance.taken >= limit { return 3 }
             return plan.percents.filter { allowance.taken * 100 >= limit * $0 }.count
         }
-        return access == nil ? tiers.max()! : 3
     }
 
     /// Why nothing at all may be sent. A lifetime plan without messages is no subscription.
@@ -222,6 +225,7 @@ extension CountingModel {
         }
         write(reply, isUse: true)
         if reply.tier > before.tier { reply.outcome.crossed = reply.tier }
+        reply.outcome.isCrossing = zip(before.tiers, reply.tiers).contains { $0 < $1 }
         if seconds != nil { reply.outcome.status = "held" }
         return reply
     }

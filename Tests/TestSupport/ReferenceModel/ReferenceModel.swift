@@ -60,6 +60,7 @@ public struct ReferenceModel: Sendable {
             status: statuses[outcome.status] ?? .blocked(DenialReason(rawValue: outcome.reason!)!),
             snapshot: snapshot,
             crossed: outcome.crossed.map { Tier.allCases[$0] },
+            isCrossing: outcome.isCrossing,
             retryAfterSeconds: outcome.retryAfter.map(Int64.init),
             released: outcome.released,
             requested: outcome.requested,

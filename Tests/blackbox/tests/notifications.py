@@ -22,6 +22,13 @@ from support.waiting import wait_until
 OWN_LOCK = """select count(*) from pg_locks join pg_database on pg_database.oid = pg_locks.database
     where locktype = 'advisory' and granted and datname = current_database()"""
 
+PLANS = """
+insert into headroom.plans (plan, label, cycle, allowance, window_messages, window_seconds) values
+    ('team', 'Team', 'monthly', 100, null, null), ('hours', 'Hours', 'monthly', 100, 10, 3600);
+insert into headroom.plan_limits (plan, kind, name, label, allowance) values
+    ('team', 'model', 'opus-*', 'Opus', 5), ('team', 'member', '*', null, 10), ('hours', 'model', 'burst', null, 10);
+"""
+
 
 class WithReceiver(Case):
     """A service that sends its notifications to a receiver of the class."""
@@ -89,8 +96,9 @@ class Notifications(WithReceiver):
                 "type": "usage.crossed",
                 "timestamp": MID_MONTH,
                 "data": {
-                    "user": user, "plan": "paid", "state": "active", "period": "2026-03", "tier": "gentle", "used": 640,
-                    "held": 0, "limit": 800, "remaining": 160, "resets": "2026-04-01T00:00:00Z",
+                    "user": user, "plan": "paid", "state": "active", "period": "2026-03", "allowance": "period",
+                    "tier": "gentle", "used": 640, "held": 0, "limit": 800, "remaining": 160,
+                    "resets": "2026-04-01T00:00:00Z",
                 },
             },
         )  # fmt: skip
@@ -187,9 +195,9 @@ class Notifications(WithReceiver):
         self.assertEqual(len(self.receiver.of(user)), 10)
         (failed,) = self.lines("list", "--failed", "--user", user)
         self.assertEqual(
-            {name: failed[name] for name in ("user", "period", "plan", "tier", "status", "attempts", "problem")},
-            {"user": user, "period": "2026-03", "plan": "paid", "tier": "blocked", "status": "failed", "attempts": 10,
-             "problem": "HTTP 503"},
+            {name: failed[name] for name in ("user", "period", "plan", "allowance", "part", "tier", "status", "attempts", "problem")},
+            {"user": user, "period": "2026-03", "plan": "paid", "allowance": "period", "part": None, "tier": "blocked",
+             "status": "failed", "attempts": 10, "problem": "HTTP 503"},
         )  # fmt: skip
         wait_until(lambda: "is not tried again" in self.service.log(), "the log says that it is not tried again")
         del self.receiver.answers[user]
@@ -264,10 +272,64 @@ class Notifications(WithReceiver):
             self.assertNotIn(text, log)
 
 
+class Allowances(WithReceiver):
+    """Of a window, a model and a member, beside the account's own."""
+
+    @classmethod
+    def setUpClass(cls):
+        super().setUpClass()
+        cls.psql.run(PLANS)
+
+    def told(self, user, count):
+        """What each notification is of, and what it says of it."""
+        names = ("allowance", "model", "model_label", "member", "window_seconds")
+        data = [each.json["data"] for each in self.receiver.wait_for(user, count)]
+        return [
+            (*(one[name] for name in names if name in one), one["tier"], one["used"], one["limit"], one["resets"][:10])
+            for one in sorted(data, key=lambda one: (one["used"], one["allowance"]))
+        ]
+
+    def test_an_account_that_was_warned_still_hears_of_a_model_and_of_a_member_by_name(self):
+        user, member, other = self.subscriber("team", used=80), self.user(), self.user()
+        self.psql.run(f"select headroom.record_notifications('{{{user}}}', 'p')")
+        self.assertEqual(self.told(user, 1), [("period", "gentle", 80, 100, "2026-04-01")])
+        answer = self.send_command(f"CONSUME {user} 4 model=opus-4 member={member}")
+        self.assertNotIn(" crossed=", answer)
+        own = ("model", "opus-*", "Opus", "gentle", 4, 5, "2026-04-01")
+        self.assertEqual(self.told(user, 2)[0], own)
+        body = {"n": 3, "model": "haiku", "member": other}
+        self.assertTrue(self.service.http("POST", f"/v1/usage/{user}/consume", body).json["allowed"])
+        self.send_command(f"RESERVE {user} 4 key=k model=haiku member={member}")
+        shares = [("member", member, "gentle", 4, 10, "2026-04-01")]
+        self.assertEqual([one for one in self.told(user, 3) if one[0] == "member"], shares)
+        self.assertIn(" crossed=blocked", self.send_command(f"CONSUME {user} model=opus-mini"))
+        blocked = [each for each in self.receiver.wait_for(user, 4) if each.json["type"] == "usage.blocked"]
+        self.assertEqual([each.json["data"]["model"] for each in blocked], ["opus-*"])
+        listed = self.lines("list", "--user", user)
+        named = sorted((each["allowance"], each["part"] or "", each["tier"]) for each in listed)
+        expected = [("member", member, "gentle"), ("model", "opus-*", "blocked"), ("model", "opus-*", "gentle"), ("period", "", "gentle")]
+        self.assertEqual(named, expected)
+        self.assertIn(f" member {member} ", command("notifications", "list", "--user", user, database_url=self.database_url).stdout)
+        (shown,) = self.lines("show", blocked[0].id)
+        self.assertEqual((shown["allowance"], shown["part"]), ("model", "opus-*"))
+        self.assertIn("+OK", self.send_command(f"FORGET {member}"))
+        self.assertNotIn("member", [each["allowance"] for each in self.lines("list", "--user", user)])
+
+    def test_each_window_is_told_once(self):
+        user = self.subscriber("hours")
+        self.assertIn(" crossed=gentle", self.send_command(f"CONSUME {user} 8"))
+        self.assertEqual(self.told(user, 1), [("window", 3600, "gentle", 8, 10, "2026-03-15")])
+        self.send_command(f"CONSUME {user}")
+        self.set_clock("2026-03-15T10:30:00Z")
+        self.assertIn(" crossed=gentle", self.send_command(f"CONSUME {user} 9 model=burst"))
+        self.assertEqual([one[0] for one in self.told(user, 3)[1:]], ["model", "window"])
+
+
 class Sweeping(WithReceiver):
     @classmethod
     def setUpClass(cls):
         super().setUpClass()
+        cls.psql.run(PLANS)
         cls.service.stop()
         cls.service = cls.serve("--notifications-sweep-seconds", "1", env=cls.receiver.settings())
 
@@ -277,6 +339,13 @@ class Sweeping(WithReceiver):
         self.set_count(by_hand, 800)
         self.assertEqual(self.receiver.wait_for(by_sql)[0].json["data"]["tier"], "gentle")
         self.assertEqual(self.receiver.wait_for(by_hand)[0].json["data"]["tier"], "blocked")
+
+    def test_models_and_members_counted_by_sql_are_found(self):
+        user, member = self.subscriber("team"), self.user()
+        self.psql.run(f"select increment_and_check_usage('{user}', 4, p_model => 'opus-4', p_member => '{member}')")
+        self.assertEqual(self.receiver.wait_for(user)[0].json["data"]["model"], "opus-*")
+        self.psql.run(f"select increment_and_check_usage('{user}', 4, p_member => '{member}')")
+        self.assertEqual(self.receiver.wait_for(user, 2)[1].json["data"]["member"], member)
 
     def test_what_a_killed_instance_did_not_record_is_found(self):
         user = self.subscriber(used=639)
@@ -435,7 +504,7 @@ class PrintedPrograms(unittest.TestCase):
         (printed,) = [block.text for block in blocks("docs/notifications.md") if block.language == "json"]
         self.assertEqual(
             list(json.loads(printed)["data"]),
-            ["user", "plan", "state", "period", "tier", "used", "held", "limit", "remaining", "resets"],
+            ["user", "plan", "state", "period", "allowance", "tier", "used", "held", "limit", "remaining", "resets"],
         )
         help_text = command("serve", "--help").stdout
         variables = dict(line.split("=") for line in self.program("ini").splitlines())

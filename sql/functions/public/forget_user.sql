@@ -75,7 +75,9 @@ begin
         get diagnostics v_count = row_count;
         v_rows := v_rows + v_count;
     end loop;
-    delete from headroom.notifications as notifications where notifications.user_id = p_user_id;
+    delete from headroom.notifications as notifications
+    where notifications.user_id = p_user_id
+        or notifications.allowance = 'member' and notifications.part = p_user_id::text;
     get diagnostics v_count = row_count;
     v_rows := v_rows + v_count + headroom.forget_billing(p_user_id, v_customer_id);
     perform headroom.record_change(null, null, 'forget', null, jsonb_build_object('rows', v_rows));

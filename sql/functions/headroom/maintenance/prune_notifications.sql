@@ -1,5 +1,5 @@
--- Deletes at most p_limit notifications of billing periods that have ended more than p_keep ago, and returns their
--- number. p_keep is at least 7 days.
+-- Deletes at most p_limit notifications of billing periods and windows that have ended more than p_keep ago, and
+-- returns their number. p_keep is at least 7 days.
 create or replace function headroom.prune_notifications(
     p_keep interval default '30 days', p_limit integer default 1000
 ) returns bigint

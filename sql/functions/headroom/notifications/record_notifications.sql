@@ -1,8 +1,8 @@
--- Records a notification for each of these users who is at a tier of the open billing period, unless this tier or a
--- higher one of the same period and plan was recorded before. Returns their number. Locks no usage row.
+-- Records a notification for each allowance of these users of which a tier is reached (headroom.crossed_allowances),
+-- unless this tier or a higher one was recorded before: of the same period and plan, or of the same window. Returns
+-- their number. Locks no usage row.
 --
--- It reads the users' usage as it is now, so a tier that a user has left since is not recorded. A window's limit has no
--- effect, because it can be reached several times a day.
+-- It reads the users' usage as it is now, so a tier that a user has left since is not recorded.
 --
 -- p_status: p for notifications that are to be sent; s for those of tiers that came with an import.
 create or replace function headroom.record_notifications(p_users uuid[], p_status "char") returns bigint
@@ -11,7 +11,6 @@ as $$
 declare
     v_bucket smallint;
     v_users uuid[];
-    v_row record;
     v_new bigint;
     v_count bigint := 0;
 begin
@@ -21,41 +20,29 @@ begin
         from unnest(p_users) as users (user_id)
         group by 1
     loop
-        for v_row in
-            select
-                usage.user_id, usage.billing_period, usage.plan, usage.resets_at,
-                headroom.tier_of(
-                    headroom.taken_percent(usage.used::bigint + usage.held, usage."limit"), plans.gentle_percent,
-                    plans.prominent_percent, plans.enforced
-                ) as tier,
-                usage.state, usage.used, usage.held, usage."limit"
-            from headroom.usage_rows as usage
-            join headroom.plans as plans on plans.plan = usage.plan
-            where usage.bucket = v_bucket and usage.user_id = any(v_users) and not usage.has_ended and usage.is_open
-                and not usage.has_no_access and usage.tier <> 'silent'
-        loop
-            continue when v_row.tier = 'silent';
-            insert into headroom.notifications
-                (user_id, billing_period, plan, tier, status, body, created_at, next_attempt_at, period_ends_at)
-            select
-                v_row.user_id, v_row.billing_period, v_row.plan, v_row.tier, p_status,
-                headroom.notification_body(
-                    v_row.user_id, v_row.billing_period, v_row.plan, v_row.state, v_row.tier, v_row.used, v_row.held,
-                    v_row."limit", v_row.resets_at
-                ),
-                headroom.now(), headroom.now(), v_row.resets_at
-            where not exists (
-                select from headroom.notifications as earlier
-                where earlier.user_id = v_row.user_id and earlier.billing_period = v_row.billing_period
-                    and earlier.plan = v_row.plan
-                    and array_position('{gentle,prominent,blocked}', earlier.tier)
-                        >= array_position('{gentle,prominent,blocked}', v_row.tier)
-            )
-            -- Another instance may record it at the same time.
-            on conflict (user_id, billing_period, plan, tier) do nothing;
-            get diagnostics v_new = row_count;
-            v_count := v_count + v_new;
-        end loop;
+        insert into headroom.notifications (
+            user_id, billing_period, plan, allowance, part, window_opened_at, tier, status, body, created_at,
+            next_attempt_at, period_ends_at
+        )
+        select
+            crossed.user_id, crossed.billing_period, crossed.plan, crossed.allowance, crossed.part,
+            crossed.window_opened_at, crossed.tier, p_status, headroom.notification_body(crossed), headroom.now(),
+            headroom.now(), crossed.resets_at
+        from headroom.crossed_allowances(v_bucket, v_users) as crossed
+        where not exists (
+            select from headroom.notifications as earlier
+            where earlier.user_id = crossed.user_id and earlier.plan = crossed.plan
+                and earlier.allowance = crossed.allowance and coalesce(earlier.part, '') = coalesce(crossed.part, '')
+                -- A window outlasts the period in which it opened.
+                and (earlier.billing_period = crossed.billing_period or crossed.window_opened_at is not null)
+                and earlier.window_opened_at is not distinct from crossed.window_opened_at
+                and array_position('{gentle,prominent,blocked}', earlier.tier)
+                    >= array_position('{gentle,prominent,blocked}', crossed.tier)
+        )
+        -- Another instance may record it at the same time.
+        on conflict do nothing;
+        get diagnostics v_new = row_count;
+        v_count := v_count + v_new;
     end loop;
     return v_count;
 end

@@ -8,7 +8,7 @@ with counted as (
     select
         parts.bucket, parts.user_id, parts.billing_period, parts.kind, parts.name, parts.used, parts.held,
         parts."limit", parts.window_opened_at, parts.window_ends_at, parts.window_used, parts.window_held,
-        parts.window_limit, usage.plan,
+        parts.window_limit, parts.ctid, usage.plan,
         usage.plan is not null and (usage.resets_at <= headroom.now()) is not true as is_open,
         case
             when parts.holds_end_at <= headroom.now() then headroom.part_holds(
@@ -38,7 +38,8 @@ limited as (
         headroom.window_end(
             counted.window_opened_at, counted.window_ends_at, case when counted.is_open then limits.window_seconds end
         ) as window_ends_at,
-        limits.weight, limits.fallback, plans.gentle_percent, plans.prominent_percent, plans.enforced
+        limits.weight, limits.fallback, counted.plan, counted.window_opened_at, limits.window_seconds,
+        counted.is_open, counted.ctid, plans.gentle_percent, plans.prominent_percent, plans.enforced
     from counted
     left join headroom.plans as plans on plans.plan = counted.plan
     left join headroom.plan_limits as limits
@@ -56,7 +57,9 @@ select
     case when limited.window_limit is not null then limited.window_used end as window_used,
     case when limited.window_limit is not null then limited.window_held end as window_held, limited.window_limit,
     case when limited.window_limit is not null then date_trunc('second', limited.window_ends_at) end as window_resets,
-    coalesce(limited.weight, 1) as weight, limited.fallback, limited.bucket
+    coalesce(limited.weight, 1) as weight, limited.fallback, limited.bucket, limited.plan,
+    case when limited.window_limit is not null then limited.window_opened_at end as window_opened_at,
+    limited.window_seconds, limited.is_open, limited.ctid
 from limited;
 comment on view headroom.part_usage_rows is 'Messages of models and members, with the limits that apply to them.';
 grant select on headroom.part_usage_rows to headroom_service, headroom_operator;
