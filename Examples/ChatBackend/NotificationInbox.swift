@@ -49,11 +49,21 @@ actor NotificationInbox {
 struct ReceivedNotification: Codable, Sendable {
     struct Usage: Codable {
         var user: String?
+        /// What is used so far: the messages of the period, of a window, with a model, or of a member.
+        var allowance: String?
+        /// The model's name that users read.
+        var label: String?
+        var member: String?
         var tier: String?
         var used: Int?
         /// Messages that are being answered.
         var held: Int?
         var limit: Int?
+
+        enum CodingKeys: String, CodingKey {
+            case user, allowance, member, tier, used, held, limit
+            case label = "model_label"
+        }
     }
 
     struct Body: Codable {
