@@ -61,6 +61,11 @@ struct UserCacheTests {
         users.learn(user(1), snapshot("2026-11", used: 3))
         #expect(users.entry(of: user(1))?.version == 7)
         #expect(users.entry(of: user(1))?.entitlement === entitlement)
+        // The answer to a request that named a model: the next one may name none.
+        var ofModel = snapshot("2026-11", used: 4)
+        ofModel.parts = [PartUsage(.model("large"), limit: PlanLimit(.model, "large", allowance: 3))]
+        users.learn(user(1), ofModel)
+        #expect(users.entry(of: user(1))?.entitlement === entitlement)
         users.learn(user(1), snapshot("2026-11", limit: 20))
         #expect(users.entry(of: user(1))?.version == nil)
         #expect(users.entry(of: user(1))?.entitlement.limit == 20)

@@ -74,6 +74,20 @@ struct PartCountTests {
         )
     }
 
+    @Test("are decoded with their windows and holds")
+    func decoding() {
+        var decoder = CountedPartDecoder()
+        let opened = at("2026-11-10T12:00:00Z").microsecondsSince1970
+        let held = (1 << 62 | 2 << 32 | 8) as Int64
+        let numbers = [1 << 32 | 7, held, 3, opened, opened + 60_000_000, 5, 2, 3 << 32 | 2_147_483_647, held, 1, 0, 0, 0, 0]
+        let parts = numbers.compactMap { decoder.next($0) }
+        #expect(parts.map(\.index) == [0, 1, 2, 1])
+        #expect(parts.map(\.counter.used) == [7, 8, 2_147_483_647, 8])
+        #expect(parts.map(\.counter.held) == [0, 3, 0, 1])
+        #expect(parts.map(\.counter.windowUsed) == [0, 5, 0, 0] && parts.map(\.counter.windowHeld) == [0, 2, 0, 0])
+        #expect(parts.map(\.counter.windowEndsAt) == [nil, at("2026-11-10T12:01:00Z"), nil, nil])
+    }
+
     @Test("find an open window in the row of another period, and move it with the next message")
     func windows() async throws {
         let database = try await fresh()
