@@ -78,8 +78,9 @@ struct PartCountTests {
     func decoding() {
         var decoder = CountedPartDecoder()
         let opened = at("2026-11-10T12:00:00Z").microsecondsSince1970
-        let held = (1 << 62 | 2 << 32 | 8) as Int64
-        let numbers = [1 << 32 | 7, held, 3, opened, opened + 60_000_000, 5, 2, 3 << 32 | 2_147_483_647, held, 1, 0, 0, 0, 0]
+        let held: Int64 = 1 << 62 | 2 << 32 | 8
+        let (first, third): (Int64, Int64) = (1 << 32 | 7, 3 << 32 | 2_147_483_647)
+        let numbers = [first, held, 3, opened, opened + 60_000_000, 5, 2, third, held, 1, 0, 0, 0, 0]
         let parts = numbers.compactMap { decoder.next($0) }
         #expect(parts.map(\.index) == [0, 1, 2, 1])
         #expect(parts.map(\.counter.used) == [7, 8, 2_147_483_647, 8])
