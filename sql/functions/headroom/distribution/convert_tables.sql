@@ -15,6 +15,7 @@ declare
     v_definitions text[] := '{}';
     v_later text[];
     v_keys text[] := '{}';
+    v_types text;
 begin
     -- Nothing is counted while the tables change. This order keeps two transactions from waiting for each other: lanes
     -- that count lock receipts first, and those that read message_usage.
@@ -74,6 +75,13 @@ begin
     foreach v_statement in array v_keys loop
         execute v_statement;
     end loop;
+
+    -- Citus gives the workers each type that a function takes or returns, but not those that functions use inside.
+    select string_agg(type.oid::regtype::text, ', ') into v_types
+    from pg_type as type join pg_class as class on class.oid = type.typrelid
+    where type.typnamespace = 'headroom'::regnamespace and class.relkind = 'c';
+    execute format('create function headroom.take_types(%s) returns void language sql return null', v_types);
+    execute format('drop function headroom.take_types(%s)', v_types);
 
     -- These functions return rows of a table; afterwards they return those of the new table with its name.
     v_later := '{}';
