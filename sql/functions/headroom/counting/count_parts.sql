@@ -7,9 +7,10 @@
 -- p_part_window_seconds: the limit, null if there is none. p_enforced: whether each user's plan is enforced; null if
 -- the user was not counted.
 --
--- Raises HR014 if a part of a user does not fit, or has no row yet, no open window, or a hold that has ended. Its
--- detail is p_plans, which is empty for these users. It opens no window: one may be open in the row of another period,
--- from which the slow path moves it. Citus cannot plan a CTE that writes, so the rows come one by one.
+-- Raises HR014 if a part of a user does not fit, or has no row yet, no open window, one that is longer than those of
+-- the limit now, or a hold that has ended. Its detail is p_plans, which is empty for these users. It opens no window:
+-- one may be open in the row of another period, from which the slow path moves it. Nor does it shorten one: in an
+-- UPDATE Citus adds no interval to an instant of the row. It plans this UPDATE anew for each batch.
 create or replace function headroom.count_parts(
     p_bucket smallint, p_users uuid[], p_periods text[], p_period_ordinals integer[], p_part_users integer[],
     p_part_kinds text[], p_part_names text[], p_part_messages bigint[], p_part_limits integer[],
@@ -20,6 +21,8 @@ create or replace function headroom.count_parts(
 as $$
 declare
     v_latest constant timestamptz := p_at + interval '1 hour';
+    -- A window lasts at most 31 days.
+    v_end constant timestamptz := p_at + interval '32 days';
     v_counted bigint[] := '{}';
     v_is_counted boolean[] := '{}';
     v_plans text[] := p_plans;
@@ -35,12 +38,6 @@ begin
     for v_ordinal, v_used, v_held, v_window_opened_at, v_window_ends_at, v_window_used, v_window_held in
         update headroom.usage_parts as counted
         set used = counted.used + part.messages, updated_at = p_at, "limit" = part."limit",
-            window_ends_at = case
-                when part.window_limit is null then counted.window_ends_at
-                else least(
-                    counted.window_ends_at, counted.window_opened_at + make_interval(secs => part.window_seconds)
-                )
-            end,
             window_used = case
                 when part.window_limit is null then counted.window_used else counted.window_used + part.messages
             end,
@@ -64,9 +61,9 @@ begin
             and case
                 when part.window_limit is null then true
                 when counted.window_opened_at between '2000-01-01T00:00:00Z' and v_latest
-                    then least(
-                        counted.window_ends_at, counted.window_opened_at + make_interval(secs => part.window_seconds)
-                    ) > p_at
+                    and counted.window_ends_at > p_at and counted.window_ends_at < v_end
+                    then counted.window_ends_at - counted.window_opened_at
+                        <= make_interval(secs => part.window_seconds)
                     and part.messages <= case
                         when p_enforced[part.user_ordinal] then part.window_limit else 2147483647
                     end::bigint - counted.window_used - counted.window_held
