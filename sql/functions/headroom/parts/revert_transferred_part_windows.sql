@@ -4,6 +4,8 @@ create or replace function headroom.revert_transferred_part_windows(p_receiver u
     language plpgsql set search_path = pg_catalog, pg_temp
 as $$
 declare
+    -- Citus refuses the function in CASE.
+    v_now constant timestamptz := headroom.now();
     v_part record;
 begin
     for v_part in
@@ -14,12 +16,12 @@ begin
         update headroom.usage_parts
         set window_used = greatest(window_used - v_part.messages, 0),
             window_ends_at = case
-                when window_used <= v_part.messages and window_held = 0 then headroom.now()
-                when v_part.own_end > headroom.now() then least(window_ends_at, v_part.own_end)
+                when window_used <= v_part.messages and window_held = 0 then v_now
+                when v_part.own_end > v_now then least(window_ends_at, v_part.own_end)
                 else window_ends_at
             end
         where bucket = headroom.bucket_of(p_receiver) and user_id = p_receiver and kind = v_part.kind
-            and name = v_part.name and window_opened_at = v_part.opened_at and window_ends_at > headroom.now();
+            and name = v_part.name and window_opened_at = v_part.opened_at and window_ends_at > v_now;
     end loop;
 end
 $$;
