@@ -1,6 +1,8 @@
 -- Changes what differs if Citus distributes the rows of users. It is applied after rights.sql, whenever anything was
 -- applied, and does nothing on one machine.
 do $$
+declare
+    v_function regprocedure;
 begin
     if not headroom.is_distributed() then
         return;
@@ -8,7 +10,12 @@ begin
     -- The shards of message_usage are created with the rights of its owner, even when they move.
     grant create on schema public to headroom_owner;
     -- Citus plans a query for the machine of its bucket only if it knows the bucket's value.
-    alter function headroom.entitlements(smallint, uuid[], timestamptz, text) reset plan_cache_mode;
+    for v_function in
+        select oid from pg_proc
+        where pronamespace = 'headroom'::regnamespace and 'plan_cache_mode=force_generic_plan' = any(proconfig)
+    loop
+        execute format('alter function %s reset plan_cache_mode', v_function);
+    end loop;
     -- Citus refuses a transaction in which two roles write copies of reference tables.
     alter function headroom.increment_revision() security invoker;
     grant update on headroom.plan_revision to headroom_operator, headroom_service;

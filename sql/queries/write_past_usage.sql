@@ -4,5 +4,7 @@
 update public.message_usage as usage
 set message_count = $4::integer, held = $5::integer,
     released = least(usage.released::bigint + $6::integer, 2147483647),
-    updated_at = case when usage.message_count <> $4::integer then headroom.now() else usage.updated_at end
+    updated_at = case when usage.message_count <> $4::integer then clock.now else usage.updated_at end
+-- Citus refuses the function in CASE.
+from (select headroom.now() as now) as clock
 where usage.bucket = $1 and usage.user_id = $2 and usage.billing_period = $3;

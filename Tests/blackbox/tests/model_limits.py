@@ -297,12 +297,17 @@ class Resets(Limits):
         for port in self.ports():
             self.set_clock(instant())
             account, ann = self.subscriber("both"), new_user()
-            port.request("CONSUME", account, 3, model="opus", member=ann)
+            port.request("CONSUME", account, 2, model="opus", member=ann)
+            port.request("CONSUME", account, key="a", model="opus", member=ann)
             self.set_clock("2026-04-02T00:00:00Z")
             answer = port.request("CONSUME", account, model="opus", member=ann)
             self.assertEqual((answer["used"], self.model(answer), self.member(answer)), (2, (3, 1, 2), (8, 2, 6)))
             past = self.usage(account, f"?period=2026-03&model=opus&member={ann}")
             self.assertEqual((past["used"], past["model"], past["member"]), (6, "opus", ann))
+            # It gives back to the period in which the messages were counted.
+            port.request("RELEASE", account, key="a")
+            numbers = [self.usage(account, f"?period={period}&model=opus&member={ann}")["used"] for period in ("2026-03", "2026-04")]
+            self.assertEqual(numbers, [4, 2])
 
 
 class Reports(Limits):

@@ -183,6 +183,20 @@ class Access(Webhooks):
         return revenuecat("TRANSFER", at, ..., "1", transferred_from=[giver], transferred_to=[receiver],
                           original_app_user_id=..., aliases=..., environment=...)  # fmt: skip
 
+    def test_a_late_purchase_of_the_receiver_takes_back_what_a_transfer_has_added(self):
+        self.psql.run(
+            "insert into headroom.plan_limits (plan, kind, name, window_messages, window_seconds)"
+            " values ('paid', 'model', 'large', 9, 10800)"
+        )
+        self.set_clock("2026-03-01T13:00:00Z")
+        (giver, _), receiver = self.purchase(), self.user()
+        self.assertIn("+ALLOWED ", self.line.send_command(f"CONSUME {giver} 3 model=large"))
+        self.deliver(self.transfer(giver, receiver, "2026-03-01T12:30:00Z"))
+        consume = f"CONSUME {receiver} model=large"
+        self.assertEqual(Answer(self.line.send_command(consume))["model_used"], "4")
+        self.purchase(receiver)
+        self.assertEqual(Answer(self.line.send_command(consume))["model_used"], "2")
+
     def test_a_gift_blocks_nobody_and_a_transfer_back_takes_nothing(self):
         self.set_clock(PURCHASE)
         (attacker, given), (payer, bought) = self.purchase(), self.purchase()
