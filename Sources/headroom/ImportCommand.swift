@@ -178,7 +178,7 @@ private struct ImportSummary {
     private func rows(_ count: Int) -> String { count == 1 ? "1 row" : "\(count) rows" }
 
     private func places(_ count: Int, _ lines: [Int]) -> String {
-        (lines.count == 1 ? "line " : "lines ") + lines.map(String.init).joined(separator: ", ")
+        (lines.count == 1 ? "line " : "lines ") + lines.sorted().map(String.init).joined(separator: ", ")
             + (count > lines.count ? " …" : "")
     }
 }
