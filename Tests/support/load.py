@@ -16,9 +16,10 @@ PAUSE_SECONDS = 0.02
 class Client:
     """One connection, one user: sends a message, waits for its answer, pauses, sends the next, until stopped."""
 
-    def __init__(self, service, user, timeout=TIMEOUT_SECONDS, pause=PAUSE_SECONDS):
+    def __init__(self, service, user, timeout=TIMEOUT_SECONDS, pause=PAUSE_SECONDS, options=""):
         self.service = service
         self.user = user
+        self.request = f"CONSUME {user} {options}".rstrip()
         self.timeout = timeout
         self.pause = pause
         self.stopping = threading.Event()
@@ -37,7 +38,7 @@ class Client:
             while not self.stopping.wait(self.pause):
                 line = line or self.service.connect(self.timeout)
                 try:
-                    reply = line.send_command(f"CONSUME {self.user}")
+                    reply = line.send_command(self.request)
                 except (Closed, OSError) as error:
                     self.unknown.append(f"lost: {error}")
                     line = None
@@ -62,11 +63,11 @@ class Client:
 
 
 class Load:
-    """Several clients on several users."""
+    """Several clients on several users. `options` are those of each message."""
 
-    def __init__(self, services, users, clients_per_user=1, pause=PAUSE_SECONDS):
+    def __init__(self, services, users, clients_per_user=1, pause=PAUSE_SECONDS, options=""):
         self.clients = [
-            Client(services[(index + turn) % len(services)], user, pause=pause)
+            Client(services[(index + turn) % len(services)], user, pause=pause, options=options)
             for index, user in enumerate(users)
             for turn in range(clients_per_user)
         ]

@@ -39,19 +39,27 @@ class Division(Case):
 
 
 class Moving(Division):
+    def parts(self, user):
+        """The messages with the model, and those of the member."""
+        return [int(used) for (used,) in self.psql.run(f"select used from headroom.usage_parts where user_id = '{user}'")]
+
     def test_everything_about_a_user_moves_along_and_each_message_counts_once(self):
-        self.psql.run("update headroom.plans set allowance = 1000000 where plan = 'trial'")
+        self.psql.run(
+            "update headroom.plans set allowance = 1000000 where plan = 'trial';"
+            "insert into headroom.plan_limits (plan, kind, name) values ('trial', 'model', 'large'), ('trial', 'member', '*')"
+        )
+        parts = f"model=large member={self.user()}"
         users = [self.user() for _ in range(24)]
         forgotten, unsettled = self.user(), users[:8]
         for user in users:
             self.send_command(f"CONSUME {user} 3 key=counted")
         for user in unsettled:
-            self.send_command(f"RESERVE {user} 2 key=held")
+            self.send_command(f"RESERVE {user} 2 key=held {parts}")
             self.send_command(f"GRANT {user} 7 key=given")
         self.send_command(f"CONSUME {forgotten} 90")
         self.send_command(f"FORGET {forgotten}")
 
-        load = Load([self.service, self.serve()], users[8:])
+        load = Load([self.service, self.serve()], users[8:], options=parts)
         plan = self.distribute("--buckets", "8", "--plan")
         self.assertIn("to do: move about ", plan.stdout)
         self.assertEqual(self.buckets(), 1)
@@ -59,8 +67,9 @@ class Moving(Division):
         self.assertRegex(done.stdout, r"^the database has 8 buckets now: \d+ rows moved, the longest step took \d+ ms$")
         load.stop()
         self.assertEqual([(client.refused, client.unknown) for client in load.clients], [([], [])] * len(load.clients))
-        counted = {user: 3 + sum(map(len, load.outcomes_of(user)[0])) for user in users[8:]}
-        self.assertEqual({user: self.count(user) for user in users[8:]}, counted)
+        counted = {user: sum(map(len, load.outcomes_of(user)[0])) for user in users[8:]}
+        self.assertEqual({user: self.count(user) - 3 for user in users[8:]}, counted)
+        self.assertEqual([self.parts(user) for user in users[8:]], [[count, count] for count in counted.values()])
 
         self.assertGreater(self.psql.number("select count(distinct bucket) from message_usage"), 4)
         for user in users:
@@ -68,6 +77,7 @@ class Moving(Division):
         for user in unsettled:
             self.assertEqual(Answer(self.send_command(f"GRANT {user} 7 key=given"))["replayed"], "1")
             self.assertEqual(Answer(self.send_command(f"COMMIT {user} key=held")).used, 5)
+            self.assertEqual(self.parts(user), [2, 2])
         # The trial stays spent.
         self.assertEqual(Answer(self.send_command(f"CONSUME {forgotten}")).used, 91)
         self.assertEqual(self.misplaced(), 0)

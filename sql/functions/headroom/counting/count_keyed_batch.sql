@@ -223,7 +223,8 @@ begin
             end if;
             exit;
         exception
-            when unique_violation then
+            -- Citus reports a row that another server refuses so.
+            when unique_violation or internal_error then
                 if v_reads_all_keys then
                     raise;
                 end if;
