@@ -26,6 +26,7 @@ begin
         public.message_usage, headroom.plan_revision, headroom.plans, headroom.subscribers, headroom.subscriptions,
         headroom.audit_log
     to headroom_dashboard;
+    grant select on headroom.spent_trials, headroom.secrets to headroom_dashboard, headroom_operator;
     if not exists (
         select from pg_policy where polrelid = 'public.message_usage'::regclass and polname = 'headroom_dashboard'
     ) then
