@@ -120,11 +120,6 @@ struct SlowPath {
             try connection.rollBack(deadline: deadline)
             return .committed(.results(results(in: answers, part)), isUnreplicated: false)
         }
-        if !attempt.isRepetition, part.someExpired {
-            // A request that was answered "nothing was counted" must not be counted.
-            try connection.rollBack(deadline: deadline)
-            return .someExpired
-        }
         laneConnection.refreshCatalog(ifOlderThan: try LockUsersStatement.planRevision(read))
         laneConnection.noteWords(LockUsersStatement.wordsRevision(read))
         let lockedUsers = try statement.users(read, laneConnection.catalog)
@@ -145,6 +140,11 @@ struct SlowPath {
             guard let parts = try sender.awaitResult(connection, part, attempt.lateError) else { return .allExpired }
             let stored = try ReadPartsStatement.parts(parts, of: wanted)
             for index in users.indices { users[index].parts = stored[users[index].user] ?? [:] }
+        }
+        if !attempt.isRepetition, part.someExpired {
+            // A request that was answered "nothing was counted" must not be counted.
+            try connection.rollBack(deadline: part.nextDeadline?.instant ?? .now + .seconds(1))
+            return .someExpired
         }
         var results: [SlowPathResult] = []
         results.reserveCapacity(users.count)

@@ -124,6 +124,32 @@ struct StoppedBackendTests {
         }
     }
 
+    @Test("or waits for the counts of models and members while a request is answered as late, which never counts")
+    func lateRequestWithParts() async throws {
+        try await withStore { database, _, harness in
+            try await database.psql.execute(
+                """
+                insert into headroom.plan_limits (plan, kind, name) values ('trial', 'member', '*');
+                begin; lock table headroom.usage_parts in access exclusive mode
+                """
+            )
+            let parts = try #require(MessageParts(member: user(9)))
+            let slots = harness.submit([
+                (user(2), .batched(.inParts(.consume(2), parts)), timeout: .milliseconds(500)),
+                (user(3), .batched(.inParts(.consume(2), parts)), timeout: waitLimit),
+            ])
+            try await waitUntil("the batch waits for the counts") {
+                try await database.psql.number(
+                    "select count(*) from pg_stat_activity where wait_event_type = 'Lock' and query ~ 'name: read_parts'"
+                ) == 1
+            }
+            #expect(try await harness.outcomes(of: [slots[0]]) == [.failure(.late)])
+            try await database.psql.execute("commit")
+            #expect(try await harness.outcomes(of: [slots[1]])[0].answer?.snapshot.used == 2)
+            #expect(try await database.count(of: user(2), period: "trial") == nil)
+        }
+    }
+
     /// Stops the backend while its batch waits for the row of `locked`, cuts its connection, and unlocks the row.
     ///
     /// - Returns: the outcomes of the batch, and after how long they arrived.
