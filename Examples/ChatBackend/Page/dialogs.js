@@ -96,7 +96,7 @@ export function makeSheet(dialog, chat) {
         if (hadFocus) manage.focus();
     }
 
-    function showUsage(usage, changing) {
+    function showUsage(usage, models, changing) {
         find(".figure strong").textContent = remainingText(usage);
         const unit = usage.remaining === 1 ? "message left" : "messages left";
         find(".figure span").textContent = usage.limit === null ? "messages" : unit;
@@ -108,14 +108,14 @@ export function makeSheet(dialog, chat) {
         bar.setAttribute("aria-valuetext", usage.accessible ?? "");
         bar.lang = usage.lang ?? "";
         find(".facts").replaceChildren(
-            ...facts(usage, new Date()).map(([term, text, lang]) =>
+            ...facts(usage, new Date(), models).map(([term, text, lang]) =>
                 element("div", {}, element("dt", {}, term), element("dd", lang ? { lang } : {}, text)),
             ),
         );
         showChoices(choices(usage), changing);
     }
 
-    function show({ usage, changing, problem }) {
+    function show({ usage, models, changing, problem }) {
         showText(find("#sheet-title"), usage?.label ?? "Plan and usage", usage?.lang);
         showText(find(".accessible"), usage ? usage.accessible : detailsFailed, usage?.lang);
         showText(find(".sheet-notice"), usage?.notice, usage?.lang);
@@ -128,7 +128,7 @@ export function makeSheet(dialog, chat) {
         showText(find(".outcome"), nextPlan && `${offer(nextPlan)?.name ?? nextPlan} begins with your next renewal.`);
         showText(find(".problem"), problem);
         for (const part of [find(".figure"), find(".usage-bar"), find(".facts"), manage]) part.hidden = !usage;
-        if (usage) showUsage(usage, changing);
+        if (usage) showUsage(usage, models, changing);
     }
 
     return { show, open: () => openDialog(dialog) };

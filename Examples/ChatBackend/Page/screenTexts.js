@@ -1,6 +1,7 @@
 // The texts of the page's own screens: buying, restoring, managing and stopping. Sentences about usage are the service's.
 
 import { ServiceError } from "./service.js";
+import { isBlocked, modelLabel } from "./usage.js";
 
 export const detailsFailed = "I couldn't load your subscription details right now.";
 export const managementFailed = "I couldn't open subscription management. Try again from your device Settings.";
@@ -12,11 +13,20 @@ const nothingRestored = {
     settings: "I didn't find an active subscription to restore.",
 };
 
-/** Whose limit refused a message; null if it was none, or if the only one. */
-export function whoseLimit({ reason, model }, models) {
+/** Whose limit refused a message, and whether another model would answer it; null if it was no limit, or the only one. */
+export function whoseLimit(usage, models) {
+    const whose = limitOwner(usage, models);
+    const { fallback, models: answers = {} } = usage;
+    // A fallback has a button.
+    const isOffered = models.some(({ name }) => name === fallback);
+    const canGoOn = !isOffered && models.some(({ name }) => answers[name] && !isBlocked(answers[name]));
+    return whose && canGoOn ? `${whose} Another model can still answer.` : whose;
+}
+
+function limitOwner({ reason, model }, models) {
     const [, whose] = /^(model_|member_)?.*(?:limit_reached|exceeds_remaining)$/.exec(reason ?? "") ?? [null, null];
-    if (whose === "model_") return `This limit is for ${models.find(({ name }) => name === model)?.label ?? model} only.`;
-    if (whose === "member_") return "This limit is for you only. Others who share your plan can go on.";
+    if (whose === "model_") return `This limit is for ${modelLabel(model, models)} only.`;
+    if (whose === "member_") return "This limit is for your share of the plan only.";
     return whose === undefined && models.length > 1 ? "This limit is your plan's, for all models together." : null;
 }
 

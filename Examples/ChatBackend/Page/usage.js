@@ -20,20 +20,30 @@ export function isBlocked(usage) {
     return usage?.display === "blocked" || Boolean(usage?.reason);
 }
 
+/** What users read for a model. */
+export function modelLabel(name, models) {
+    return models.find((each) => each.name === name)?.label ?? name;
+}
+
 /** Whether messages come back after a wait, which becomes shorter. */
 export function hasWindow(usage) {
     return [usage, ...Object.values(usage?.models ?? {})].some((each) => each?.window_resets ?? each?.model_resets);
 }
 
-/** What is left of a model, of the service's answer to a message with it; null if it has no limit of its own. */
+/**
+ * What is left of a model, of the service's answer to a message with it; null if it has no limit of its own, or if another
+ * limit refuses the message, which what is left of the model would contradict.
+ */
 export function leftText(answer) {
     if (answer?.model_remaining === undefined) return null;
-    return answer.model_remaining === 0 ? "none left" : `${number(answer.model_remaining)} left`;
+    if (answer.model_remaining === 0) return "none left";
+    return isBlocked(answer) ? null : `${number(Math.min(answer.model_remaining, answer.remaining ?? Infinity))} left`;
 }
 
 /** The line above the composer: `{tone, day, text}`, or null. */
 export function indicator(usage) {
-    if (!usage?.banner) return null;
+    // A refusal's sentence takes the composer's place.
+    if (!usage?.banner || isBlocked(usage)) return null;
     if (usage.display === "compact") return { tone: usage.tier, text: usage.banner };
     if (usage.display !== "trial") return null;
     return { tone: "trial", day: `Day ${usage.day} of ${usage.days} · `, text: usage.banner };
@@ -76,13 +86,18 @@ export function remainingText(usage) {
     return usage.limit === null ? "Unlimited" : number(usage.remaining);
 }
 
-/** The rows of the sheet: `[term, text, lang]`; `lang` is that of a word of the service. */
-export function facts(usage, now) {
+/** The rows of the sheet: `[term, text, lang]`; `lang` is that of a word of the service. `models` are those to choose from. */
+export function facts(usage, now, models) {
     const used = usage.limit === null ? number(usage.used) : `${number(usage.used)} of ${number(usage.limit)}`;
     const rows = [["State", usage.state_label, usage.lang], ["Used", used], ["Remaining", remainingText(usage)]];
     if (usage.window_resets) {
         rows.push(["Used in this window", `${number(usage.window_used)} of ${number(usage.window_limit)}`]);
         rows.push(["Window ends", instantText(usage.window_resets)]);
+    }
+    if (usage.model_limit !== undefined) {
+        const label = modelLabel(usage.model, models);
+        rows.push([`Used with ${label}`, `${number(usage.model_used)} of ${number(usage.model_limit)}`]);
+        if (usage.model_resets) rows.push([`${label} refreshes`, instantText(usage.model_resets)]);
     }
     if (usage.price) rows.push(["Price", `${usage.price} ${usage.currency}`]);
     const end = usage.expires ?? usage.grace_until;

@@ -91,6 +91,7 @@ class ChatModels(FlowCase):
         self.send_command(f"CONSUME {user} 750")
         self.browser.wait_for_text("#gate-limit", "This limit is your plan's, for all models together.")
         self.browser.wait_for_text("#subscribe", "Subscribe to Pro")
+        self.assertEqual(self.choices(), [["Large", "none left"], ["Small"]], "nothing of Small can be used")
         self.browser.find("#models label:last-child").click()
         self.browser.wait_for_text("#gate-limit", "This limit is your plan's, for all models together.")
         self.assertFalse(self.browser.is_shown("#composer"))

@@ -39,7 +39,7 @@ FALLBACKS = [
 
 # Whose limit refused a message, by the reason: with a choice of models, and without.
 FOR_LARGE = "This limit is for Large only."
-FOR_MEMBER = "This limit is for you only. Others who share your plan can go on."
+FOR_MEMBER = "This limit is for your share of the plan only."
 OF_PLAN = "This limit is your plan's, for all models together."
 LIMITS = [
     *[({"reason": reason, "model": "large"}, [FOR_LARGE, FOR_LARGE.replace("L", "l")])
@@ -50,6 +50,16 @@ LIMITS = [
     *[({"reason": reason}, [None, None]) for reason in ("expired", "revoked", "trial_ended", "billing_retry", "no_subscription", None)],
 ]  # fmt: skip
 
+# The same with what messages with the models would be answered: another one is named unless a button offers it.
+GO_ON = " Another model can still answer."
+OTHERS = [
+    ({"reason": "model_limit_reached", "model": "large", "models": {"large": {"reason": "r"}, "small": {}}}, FOR_LARGE + GO_ON),
+    ({"reason": "model_limit_reached", "model": "large", "models": {"large": {"reason": "r"}, "small": {"reason": "r"}}}, FOR_LARGE),
+    ({"reason": "model_limit_reached", "model": "large", "models": {"small": {}}, "fallback": "small"}, FOR_LARGE),
+    ({"reason": "exceeds_remaining", "model": "large", "models": {"large": {"reason": "r"}, "small": {}}}, OF_PLAN + GO_ON),
+    ({"reason": "expired", "models": {"small": {}}}, None),
+]
+
 # What a message with the model "large" would be answered replaces what the account's usage says about a refusal.
 ANSWERS = [
     ({"banner": "plan", "reason": "r", "models": {"large": {"display": "hidden"}}}, ["hidden", None, None, False]),
@@ -58,8 +68,19 @@ ANSWERS = [
     ({"display": "compact", "banner": "plan"}, ["compact", "plan", None, False]),
 ]  # fmt: skip
 
-# What is left of a model.
-LEFT = [({"model": "m"}, None), ({"model_remaining": 0}, "none left"), ({"model_remaining": 1234}, "1,234 left")]
+# What is left of a model: no more than of the plan, and nothing is said where another limit refuses.
+LEFT = [
+    ({"model": "m"}, None),
+    ({"model_remaining": 0, "remaining": 9, "reason": "model_limit_reached"}, "none left"),
+    ({"model_remaining": 1234, "remaining": None}, "1,234 left"),
+    ({"model_remaining": 50, "remaining": 7}, "7 left"),
+    ({"model_remaining": 50, "remaining": 0, "reason": "limit_reached"}, None),
+    ({"model_remaining": 50, "remaining": 9, "display": "blocked"}, None),
+]
+
+# The tone of the line above the composer; a refusal is said in the composer's place, and not twice.
+COMPACT = {"display": "compact", "tier": "prominent", "banner": "b"}
+INDICATORS = [(COMPACT, "prominent"), ({**COMPACT, "reason": "exceeds_remaining"}, None), ({**COMPACT, "banner": None}, None)]
 
 RESETS, LATER = "2999-12-01T00:00:00Z", "2999-12-05T12:00:00Z"
 # The dates of the sheet.
@@ -76,6 +97,11 @@ DATES = [
         ["Used in this window", "Window ends", "Refreshes"],
     ),
     ({**PAID, "resets": RESETS, "renews": LATER, "price": "9.99", "currency": "EUR"}, ["Price", "Refreshes", "Renews"]),
+    ({**PAID, "resets": RESETS, "model": "large", "model_used": 3}, ["Refreshes"]),
+    (
+        {**PAID, "resets": LATER, "model": "large", "model_used": 3, "model_limit": 3, "model_resets": RESETS},
+        ["Used with Large", "Large refreshes", "Refreshes"],
+    ),
 ]
 
 
@@ -98,6 +124,12 @@ class Scripts(ChatCase):
         body = f"return [{json.dumps(MODELS)}, []].map((models) => module.whoseLimit(usage, models))"
         self.assert_results(body, LIMITS, module="screenTexts.js")
 
+    def test_the_gate_tells_of_another_model_that_would_answer(self):
+        self.assert_results(f"return module.whoseLimit(usage, {json.dumps(MODELS)})", OTHERS, module="screenTexts.js")
+
+    def test_a_refusal_is_not_said_above_the_composer_as_well(self):
+        self.assert_results("return module.indicator(usage)?.tone ?? null", INDICATORS)
+
     def test_a_refusal_is_that_of_the_chosen_model(self):
         body = (
             "const shown = module.withModel(usage, 'large');"
@@ -112,4 +144,5 @@ class Scripts(ChatCase):
         self.assert_results("return module.usedText(usage)", ROWS)
 
     def test_the_sheet_shows_when_a_subscription_renews_or_ends(self):
-        self.assert_results("return module.facts(usage, new Date()).slice(3).map(([term]) => term)", DATES)
+        body = f"return module.facts(usage, new Date(), {json.dumps(MODELS)}).slice(3).map(([term]) => term)"
+        self.assert_results(body, DATES)
