@@ -410,6 +410,25 @@ class Pages(PagesCase):
             self.browser.picture("wide-" + path.split("/")[2].split("?")[0])
             self.assertEqual(self.browser.overflow(), 0, path)
 
+    def test_the_limits_of_plans_are_in_view_on_a_phone(self):
+        self.psql.run("insert into headroom.plans (plan, label, cycle, allowance) values ('limited', 'Limited', 'monthly', 700)")
+        self.psql.run(
+            "insert into headroom.plan_limits (plan, kind, name, label, allowance, weight) values"
+            " ('limited', 'model', 'deep', 'Deep Thinking of the longest kind', 100, 5)"
+        )
+        self.browser.set_appearance("phone", "light")
+
+        def listed():
+            self.browser.open("/dashboard")
+            return "Deep Thinking" in self.browser.text("[data-part=plans]")
+
+        wait_until(listed, "the overview has the limit")
+        outside = (
+            "return [...document.querySelectorAll('.plans th, .plans td')].filter(cell => cell.scrollWidth > cell.clientWidth"
+            " || cell.getBoundingClientRect().right > innerWidth).map(cell => cell.innerText)"
+        )
+        self.assertEqual(self.browser.run(outside), [])
+
     def test_a_list_follows_the_links_of_the_overview(self):
         self.browser.open("/dashboard")
         wait_until(lambda: self.browser.all(".tiers tbody a"), "the figures are counted")
