@@ -96,6 +96,7 @@ class ModelsAndMembers(AccessCase):
         self.psql.run(
             "insert into headroom.plan_limits (plan, kind, name, label, allowance, window_messages, window_seconds, weight, fallback)"
             " values ('crew', 'model', 'large-*', 'Large', 10, 11, 3600, 2, 'small'),"
+            " ('crew', 'model', 'small-*', 'Small', null, null, null, 1, null),"
             " ('crew', 'member', '*', null, 100, null, null, 1, null)"
         )
         user, member, other = new_user(), new_user(), new_user()
@@ -112,7 +113,10 @@ class ModelsAndMembers(AccessCase):
         self.assertIn("6 of 100 messages in this period", visible_text(found))
         self.assertNotIn(other, visible_text(found))
         self.assertIn(f'<option value="member:{member}" selected>', found.text)
-        self.assertIn("It has no messages", visible_text(client.get(f"/dashboard/users/{user}?part={new_user()}")))
+        missing = visible_text(client.get(f"/dashboard/users/{user}?part={new_user()}"))
+        self.assertIn("No model or member of this name has messages in this period.", missing)
+        for name in ("Large", "large-*", "large-1"):
+            self.assertIn('<option value="model:large-*" selected>', client.get(f"/dashboard/users/{user}?part={name}").text, name)
         confirmation, done = self.act(client, user, "window", part="model:large-*")
         self.assertIn("Close the window of the model Large, with 10 messages, that is open now?", visible_text(confirmation))
         page = visible_text(client.get(done.headers["Location"]))
@@ -125,9 +129,14 @@ class ModelsAndMembers(AccessCase):
         self.assertIn("Reset. The count of this model or member was set to 0, and its window is closed.", page)
         usage = Answer(self.send_command(f"USAGE {user} model=large-1 member={member}"))
         self.assertEqual((usage.used, usage["model_used"], usage["member_used"]), (20, "0", "6"))
+        self.assertIn("+HELD ", self.send_command(f"RESERVE {user} 2 key=k model=large-1"))
+        self.assertIn("+ALLOWED ", self.send_command(f"CONSUME {user} model=small-1"))
+        page = visible_text(client.get(f"/dashboard/users/{user}"))
+        self.assertIn("0 of 11 messages in the window of 1 h, 2 held, resets", page)
+        self.assertIn("1 message in this period, without a limit", page)
         self.act(client, user, "reset", part=f"member:{member}")
         usage = Answer(self.send_command(f"USAGE {user} member={member}"))
-        self.assertEqual((usage.used, usage["member_used"]), (20, "0"))
+        self.assertEqual((usage.used, usage["member_used"]), (21, "0"))
         self.assertEqual([row[:3] for row in self.audit(user)][1:], 3 * [["reset", "token:operator", "ticket 4711"]])
         self.assertEqual(self.act(client, user, "reset", part="model:a b")[0].status, 400)
 

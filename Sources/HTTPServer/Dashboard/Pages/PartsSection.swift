@@ -48,11 +48,11 @@ struct PartSearch: Sendable {
         member = UserID(text, in: namespace)
     }
 
-    /// Whether it is the limit's name, a model that has the limit, or the member.
+    /// Whether it is the limit's name or label, a model that has the limit, or the member.
     fileprivate func finds(_ allowance: ReportedAllowance, _ plan: Plan) -> Bool {
         switch allowance.kind {
         case .model:
-            allowance.name == text
+            [allowance.name, allowance.label].contains(text)
                 || ModelName(text).flatMap { plan.limit(of: .model($0)) }?.name == allowance.name
         case .member: member.map { "\($0)" } == allowance.name
         }
@@ -84,7 +84,9 @@ extension UserPresenter {
     }
 
     private var placeholder: String {
-        partSearch == nil ? "No member has sent a message in this period." : "It has no messages in this period."
+        partSearch == nil
+            ? "No member has sent a message in this period."
+            : "No model or member of this name has messages in this period."
     }
 
     /// The models before the members, each kind by what is taken of its limits.
@@ -118,10 +120,12 @@ extension UserPresenter {
             _ used: Int,
             held: Int,
             of limit: Int?,
-            _ unit: String,
+            in place: String,
             resets: Instant?
         ) -> PartsSection.Bar {
             let text = NumberText.grouped(used) + (limit.map { " of \(NumberText.grouped($0))" } ?? "")
+            let messages = limit ?? used == 1 ? "message" : "messages"
+            let unit = "\(messages) in \(place)" + (held > 0 ? ", \(NumberText.grouped(held)) held" : "")
             let title = "\(allowance.label ?? allowance.name): \(text) \(unit)"
             return PartsSection.Bar(
                 used: text,
@@ -133,13 +137,12 @@ extension UserPresenter {
                 resets: resets.map { TimeText($0) }
             )
         }
-        let held = allowance.held > 0 ? ", \(NumberText.grouped(allowance.held)) held" : ""
         let period = bar(
             "period",
             allowance.used,
             held: allowance.held,
             of: allowance.limit,
-            "messages in this period\(held)",
+            in: allowance.limit == nil ? "this period, without a limit" : "this period",
             resets: allowance.limit == nil ? nil : snapshot.availableAgainAt
         )
         guard let limit = allowance.windowLimit, let used = allowance.windowUsed else { return [period] }
@@ -147,8 +150,15 @@ extension UserPresenter {
             .first { $0.kind == allowance.kind && ($0.kind == .member || $0.name == allowance.name) }?.window?.seconds
         let length = seconds.map { " of \(NumberText.duration($0))" } ?? ""
         let opens = allowance.windowResetsAt == nil ? ", which opens with a message" : ""
-        let unit = "messages in the window\(length)\(opens)"
-        return [period, bar("window", used, held: 0, of: limit, unit, resets: allowance.windowResetsAt)]
+        let window = bar(
+            "window",
+            used,
+            held: allowance.windowHeld ?? 0,
+            of: limit,
+            in: "the window\(length)\(opens)",
+            resets: allowance.windowResetsAt
+        )
+        return [period, window]
     }
 
     private func note(_ allowance: ReportedAllowance) -> String? {
@@ -187,7 +197,9 @@ extension UserPresenter {
             MessageParts(allowance.kind, named: allowance.name).map { parts in
                 (
                     value: parts.formValue,
-                    text: "Only the \(allowance.kind.rawValue) \((allowance.label ?? allowance.name).isolated)"
+                    // An id is too long for a menu, and the section above shows it.
+                    text: allowance.kind == .member
+                        ? "Only this member" : "Only the model \((allowance.label ?? allowance.name).isolated)"
                 )
             }
         }
@@ -209,6 +221,6 @@ extension ReportedAllowance {
         func share(_ used: Int, _ limit: Int?) -> Double {
             limit.map { $0 == 0 ? 1 : Double(used) / Double($0) } ?? 0
         }
-        return max(share(used + held, limit), share(windowUsed ?? 0, windowLimit))
+        return max(share(used + held, limit), share((windowUsed ?? 0) + (windowHeld ?? 0), windowLimit))
     }
 }
