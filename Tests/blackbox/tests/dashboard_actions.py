@@ -113,6 +113,10 @@ class ModelsAndMembers(AccessCase):
         self.assertIn("6 of 100 messages in this period", visible_text(found))
         self.assertNotIn(other, visible_text(found))
         self.assertIn(f'<option value="member:{member}" selected>', found.text)
+        self.assertIn("What the product shows this user Counter: hidden", page)
+        for name, texts in (("large-1", "For the model Large. Counter: blocked Crew You've used your Large messages"),
+                            (other, "For this member. Counter: hidden Crew No banner")):  # fmt: skip
+            self.assertIn(f"What the product shows this user {texts}", visible_text(client.get(f"/dashboard/users/{user}?part={name}")))
         missing = visible_text(client.get(f"/dashboard/users/{user}?part={new_user()}"))
         self.assertIn("No model or member of this name has messages in this period.", missing)
         for name in ("Large", "large-*", "large-1"):

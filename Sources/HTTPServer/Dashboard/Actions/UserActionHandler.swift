@@ -21,12 +21,13 @@ struct UserActionHandler: Sendable {
         draft: Draft? = nil
     ) async -> Response {
         async let plans = viewer.canChange ? figures.plans() : nil
-        let presenter = UserPresenter(
+        var presenter = UserPresenter(
             figures: await figures.user(user),
             vocabulary: figures.words.current.standard,
             mayChange: viewer.canChange,
             partSearch: partSearch
         )
+        if let part = presenter.partAlone { presenter.partSnapshot = await figures.snapshot(of: user, in: part) }
         var frame = authenticator.frame("User \(user)", viewer)
         frame.isUsers = true
         let actions = viewer.canChange ? actions(user, frame, presenter, await plans, draft) : nil

@@ -90,7 +90,7 @@ extension UserPresenter {
     }
 
     /// The models before the members, each kind by what is taken of its limits.
-    private var partsShown: [ReportedAllowance] {
+    var partsShown: [ReportedAllowance] {
         guard let plan = answer?.snapshot.plan, let all = try? figures.allowances.get() else { return [] }
         let found = all.filter { partSearch?.finds($0, plan) ?? true }
         return PlanLimit.Kind.allCases.flatMap { kind in
@@ -168,6 +168,12 @@ extension UserPresenter {
         return sentences.isEmpty ? nil : sentences.joined(separator: " ")
     }
 
+    /// The model or member that is shown alone; nil for all, and for several that have the same name.
+    var partAlone: MessageParts? {
+        guard partSearch != nil, let shown = partsShown.first, partsShown.count == 1 else { return nil }
+        return MessageParts(shown.kind, named: shown.name)
+    }
+
     /// - Parameter value: the rejected choice; nil is the model or member that is shown.
     /// - Returns: nil unless a model or a member is shown alone.
     func resetChoice(selected value: String?) -> UserPage.PartChoice? {
@@ -195,12 +201,7 @@ extension UserPresenter {
         guard partSearch != nil else { return nil }
         let parts = allowances.compactMap { allowance in
             MessageParts(allowance.kind, named: allowance.name).map { parts in
-                (
-                    value: parts.formValue,
-                    // An id is too long for a menu, and the section above shows it.
-                    text: allowance.kind == .member
-                        ? "Only this member" : "Only the model \((allowance.label ?? allowance.name).isolated)"
-                )
+                (value: parts.formValue, text: "Only \(allowance.choiceName)")
             }
         }
         guard let first = parts.first else { return nil }
@@ -216,6 +217,9 @@ extension UserPresenter {
 }
 
 extension ReportedAllowance {
+    /// Where it is shown alone. An id is too long for a menu, and the section above has it.
+    var choiceName: String { kind == .member ? "this member" : "the model \((label ?? name).isolated)" }
+
     /// What is taken of the fuller limit; 0 without a limit.
     fileprivate var fullness: Double {
         func share(_ used: Int, _ limit: Int?) -> Double {

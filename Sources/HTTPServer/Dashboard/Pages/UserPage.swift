@@ -28,6 +28,8 @@ struct UserPage {
 
     /// The texts that the product shows to this user.
     struct Texts {
+        /// The model or member whose messages have these texts; nil for those of messages without one.
+        var about: String?
         var display: String
         var banner: String?
         var notice: String?

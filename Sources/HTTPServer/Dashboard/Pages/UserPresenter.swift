@@ -20,6 +20,8 @@ struct UserPresenter {
     var mayChange = false
     /// The model or member to show alone; nil shows all.
     var partSearch: PartSearch?
+    /// The usage with the model or member that is shown alone; nil if none is, or if it cannot be read.
+    var partSnapshot: UsageSnapshot?
 
     /// - Parameter actions: the operator's forms; nil for a viewer that may not change anything.
     func page(_ frame: Frame, notices: [Notice], actions: UserPage.Actions?) -> UserPage {
@@ -31,7 +33,7 @@ struct UserPresenter {
             notices: notices + errorNotices + stateNotices + (isUnknown ? [UserPresenter.unknown] : []),
             usage: answer.map { usage($0) },
             parts: partsSection,
-            texts: answer.map { texts($0.snapshot) },
+            texts: answer.map { texts(partSnapshot ?? $0.snapshot) },
             actions: answer == nil ? nil : actions,
             chart: chart(periods),
             periods: periods.map(period),
@@ -264,6 +266,7 @@ struct UserPresenter {
 
     private func texts(_ snapshot: UsageSnapshot) -> UserPage.Texts {
         UserPage.Texts(
+            about: partSnapshot == nil ? nil : partsShown.first?.choiceName,
             display: snapshot.display.rawValue,
             banner: snapshot.banner?.text(in: vocabulary),
             notice: snapshot.notice?.text(in: vocabulary),
