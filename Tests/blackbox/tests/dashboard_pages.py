@@ -410,12 +410,14 @@ class Pages(PagesCase):
             self.browser.picture("wide-" + path.split("/")[2].split("?")[0])
             self.assertEqual(self.browser.overflow(), 0, path)
 
-    def test_the_limits_of_plans_are_in_view_on_a_phone(self):
+    def test_the_limits_of_plans_and_their_buttons_suit_a_phone(self):
         self.psql.run("insert into headroom.plans (plan, label, cycle, allowance) values ('limited', 'Limited', 'monthly', 700)")
         self.psql.run(
             "insert into headroom.plan_limits (plan, kind, name, label, allowance, weight) values"
             " ('limited', 'model', 'deep', 'Deep Thinking of the longest kind', 100, 5)"
         )
+        user = new_user()
+        self.send_command(f"SETPLAN {user} limited", f"CONSUME {user} model=deep")
         self.browser.set_appearance("phone", "light")
 
         def listed():
@@ -428,6 +430,14 @@ class Pages(PagesCase):
             " || cell.getBoundingClientRect().right > innerWidth).map(cell => cell.innerText)"
         )
         self.assertEqual(self.browser.run(outside), [])
+        touch = lambda enabled: self.browser.driver.execute_cdp_cmd("Emulation.setTouchEmulationEnabled", {"enabled": enabled})
+        touch(True)
+        self.addCleanup(touch, False)
+        self.browser.open(f"/dashboard/users/{user}")
+        heights = "return [...document.querySelectorAll('main button, main .button')].map(e => [e.innerText, e.offsetHeight])"
+        buttons = self.browser.run(heights)
+        self.assertGreater(len(buttons), 5)
+        self.assertEqual([button for button in buttons if button[1] < 44], [], "too small for a finger")
 
     def test_a_list_follows_the_links_of_the_overview(self):
         self.browser.open("/dashboard")
