@@ -120,7 +120,7 @@ struct HoldModelTests {
                     let modelled = expected.comparable(of: operation, in: period)
                     recent[user, default: []].append("step \(number), \(now): \(operation) → \(actual.summary)")
                     let before = recent[user, default: []].suffix(60).joined(separator: "\n")
-                    #expect(actual == modelled, "\(place) after \(before)")
+                    #expect(actual == modelled, "\(place), the model: \(modelled.summary), after \(before)")
                     guard actual == modelled, repeats(outcomes[index], operation, place) else { return false }
                 }
             }

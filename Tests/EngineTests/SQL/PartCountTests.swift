@@ -108,6 +108,26 @@ struct PartCountTests {
         #expect(try await read(database) == ["false|3|0|0|0"], "it was opened while the clock was ahead")
     }
 
+    @Test("keep an open window when the plan changes before the row that has it is used")
+    func windowOfUnusedPeriod() async throws {
+        let database = try await fresh()
+        try await database.psql.execute(
+            """
+            insert into headroom.plans (plan, label, cycle, allowance) values ('week', 'Week', 'weekly', 30);
+            select set_plan('\(ada)', 'week')
+            """
+        )
+        // As a message of the month does that is released in the week.
+        let week = try #require(
+            try await database.psql.rows(
+                "select billing_period from message_usage where user_id = '\(ada)' and plan = 'week'"
+            ).first
+        )
+        try await write(database, week, used: 0, window: ("11:30", "14:30", 2, 0))
+        try await database.psql.execute("select set_plan('\(ada)', 'paid')")
+        #expect(try await read(database) == ["true|0|0|11:30|14:30|2|0"])
+    }
+
     @Test("count a hold no more once it has ended")
     func endedHolds() async throws {
         let database = try await fresh()

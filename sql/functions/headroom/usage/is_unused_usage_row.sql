@@ -1,5 +1,5 @@
--- Returns whether a usage row was never used: no message was counted or is held, no window is open, nothing was
--- granted, and the limit is the plan's. Such a row follows from the user's entitlement alone
+-- Returns whether a usage row was never used: no message was counted or is held, no window is open, also of a model or
+-- a member, nothing was granted, and the limit is the plan's. Such a row follows from the user's entitlement alone
 -- (headroom.apply_entitlement). A row without a plan was written by an older client or by hand and counts as used.
 --
 -- All parameters are columns of the row.
@@ -11,4 +11,5 @@ create or replace function headroom.is_unused_usage_row(
     return p_count = 0 and p_released = 0 and coalesce(p_granted, 0) = 0 and p_plan is not null
         and (p_window_ends_at > headroom.now()) is not true
         and p_limit is not distinct from p_plan_limit
-        and (p_held = 0 or headroom.held_messages(p_user_id, p_billing_period, p_held) = 0);
+        and (p_held = 0 or headroom.held_messages(p_user_id, p_billing_period, p_held) = 0)
+        and not headroom.has_open_part_window(p_user_id, p_billing_period);
