@@ -139,15 +139,21 @@ struct StoppedBackendTests {
                 (user(3), .batched(.inParts(.consume(2), parts)), timeout: waitLimit),
             ])
             try await waitUntil("the batch waits for the counts") {
-                try await database.psql.number(
-                    "select count(*) from pg_stat_activity where wait_event_type = 'Lock' and query ~ 'name: read_parts'"
-                ) == 1
+                try await isWaiting("query ~ 'name: read_parts'", database)
             }
             #expect(try await harness.outcomes(of: [slots[0]]) == [.failure(.late)])
             try await database.psql.execute("commit")
             #expect(try await harness.outcomes(of: [slots[1]])[0].answer?.snapshot.used == 2)
             #expect(try await database.count(of: user(2), period: "trial") == nil)
         }
+    }
+
+    /// Whether one backend that meets a condition waits for a lock. A transaction sees the backends as they were when it
+    /// first looked, unless it forgets that.
+    private func isWaiting(_ condition: String, _ database: TestDatabase) async throws -> Bool {
+        try await database.psql.execute("select pg_stat_clear_snapshot()")
+        let waiting = "select count(*) from pg_stat_activity where wait_event_type = 'Lock' and \(condition)"
+        return try await database.psql.number(waiting) == 1
     }
 
     /// Stops the backend while its batch waits for the row of `locked`, cuts its connection, and unlocks the row.
@@ -164,11 +170,7 @@ struct StoppedBackendTests {
         try await database.psql.execute("begin; select from message_usage where user_id = '\(locked)' for update")
         let start = ContinuousClock.now
         let slots = harness.submit(users.map { ($0, .consume(2)) })
-        try await waitUntil("the batch waits for the row") {
-            try await database.psql.number(
-                "select count(*) from pg_stat_activity where pid = \(process) and wait_event_type = 'Lock'"
-            ) == 1
-        }
+        try await waitUntil("the batch waits for the row") { try await isWaiting("pid = \(process)", database) }
         kill(process, SIGSTOP)
         proxy.abandonAll()
         try await database.psql.execute("commit")
