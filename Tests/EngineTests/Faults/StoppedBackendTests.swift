@@ -128,11 +128,9 @@ struct StoppedBackendTests {
     func lateRequestWithParts() async throws {
         try await withStore { database, _, harness in
             try await database.psql.execute(
-                """
-                insert into headroom.plan_limits (plan, kind, name) values ('trial', 'member', '*');
-                begin; lock table headroom.usage_parts in access exclusive mode
-                """
+                "insert into headroom.plan_limits (plan, kind, name) values ('trial', 'member', '*')"
             )
+            try await database.psql.execute("begin; lock table headroom.usage_parts in access exclusive mode")
             let parts = try #require(MessageParts(member: user(9)))
             let slots = harness.submit([
                 (user(2), .batched(.inParts(.consume(2), parts)), timeout: .milliseconds(500)),
