@@ -114,9 +114,8 @@ create type headroom.crossed_allowance as (
     state text,
     -- This is period, window, model or member.
     allowance text,
-    -- The name in headroom.plan_limits of a model, the id of a member; else null.
+    -- The name in headroom.plan_limits of a model, the id of a member; else null. The label is what users read.
     part text,
-    -- The name of a model that users read.
     label text,
     -- When the window opened that has the tier, and how long it lasts; null if it is that of the billing period.
     window_opened_at timestamptz,

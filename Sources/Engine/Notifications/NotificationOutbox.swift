@@ -152,7 +152,8 @@ package final class NotificationOutbox: Sendable {
     /// Records the notifications of all users who are at a tier. It finds those of messages that SQL functions counted,
     /// of changes by hand, and of an instance that ended before it recorded them.
     ///
-    /// It reads the tables by ranges of pages, each in a transaction of its own, and pauses three times as long as each.
+    /// It reads the tables by ranges of pages, each in a transaction of its own, and pauses three times as long as
+    /// each.
     ///
     /// - Returns: the number of new notifications.
     package func sweep() async throws -> Int {

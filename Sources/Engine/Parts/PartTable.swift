@@ -1,5 +1,5 @@
-/// A value for each of a user's parts. Nearly all requests of a user in one batch name one or two parts, which are found
-/// without a hash.
+/// A value for each of a user's parts. Nearly all requests of a user in one batch name one or two parts, which are
+/// found without a hash.
 struct PartTable<Value> {
     private(set) var ids: [PartID] = []
     private(set) var values: [Value] = []

@@ -1,8 +1,8 @@
 import NIOCore
 import Usage
 
-/// Writes a JSON object of texts, numbers, booleans and objects, member by member. `JSONEncoder` takes a sixth of the time of a
-/// message over HTTP, mostly for the dictionary in which it sorts the members.
+/// Writes a JSON object of texts, numbers, booleans and objects, member by member. `JSONEncoder` takes a sixth of the
+/// time of a message over HTTP, mostly for the dictionary in which it sorts the members.
 ///
 /// Equal objects must have equal entity tags, so their members must come in the same order.
 struct JSONObjectWriter {

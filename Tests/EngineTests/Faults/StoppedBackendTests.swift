@@ -146,8 +146,8 @@ struct StoppedBackendTests {
         }
     }
 
-    /// Whether one backend that meets a condition waits for a lock. A transaction sees the backends as they were when it
-    /// first looked, unless it forgets that.
+    /// Whether one backend that meets a condition waits for a lock. A transaction sees the backends as they were when
+    /// it first looked, unless it forgets that.
     private func isWaiting(_ condition: String, _ database: TestDatabase) async throws -> Bool {
         try await database.psql.execute("select pg_stat_clear_snapshot()")
         let waiting = "select count(*) from pg_stat_activity where wait_event_type = 'Lock' and \(condition)"

@@ -233,8 +233,8 @@ struct NotificationOutboxTests {
 
     private let member = "\(user(7))"
 
-    /// Ada's team has 100 messages a month and 50 in two hours. The large models have 20 a month and 5 an hour, and each
-    /// member 30.
+    /// Ada's team has 100 messages a month and 50 in two hours. The large models have 20 a month and 5 an hour, and
+    /// each member 30.
     private func team(_ psql: Session) async throws {
         try await psql.execute(
             """
