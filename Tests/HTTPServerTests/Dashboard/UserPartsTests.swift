@@ -33,7 +33,7 @@ struct UserPartsTests {
             #expect(rows[0].contains(text), "\(text)")
         }
         for text in [
-            "<bdi>Large</bdi>", "gpt-5</span>", "<strong>60</strong> messages in this period</p>",
+            "<bdi>Large</bdi>", "gpt-5</span>", "<strong>60</strong> messages in this period, without a limit</p>",
             "<strong>48 of 50</strong> messages in the window of 3 h, resets <time datetime=\"2026-11-21T19:30:00Z\">",
             "A message takes 5 of the user’s messages.", "class=\"prominent\"",
         ] {
@@ -66,7 +66,8 @@ struct UserPartsTests {
         let one = html(members: 2_000, part: " \("\(user(7))".uppercased()) ")
         #expect(rows(one).count == 1 && rows(one)[0].contains("<bdi>\(user(7))</bdi>"))
         #expect(one.contains("Show all") && !one.contains("fullest 20"))
-        #expect(html(members: 3, part: "\(user(9))").contains("It has no messages in this period."))
+        let missing = "No model or member of this name has messages in this period."
+        #expect(html(members: 3, part: "\(user(9))").contains(missing))
         #expect(rows(html(part: "mini-2026"))[0].contains("<bdi>mini*</bdi>"), "a model is found by its own name")
         let namespace = UserNamespace(user(5))
         var figures = DashboardFixtures.account()
