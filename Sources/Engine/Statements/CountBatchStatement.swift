@@ -327,7 +327,7 @@ extension Batch {
     /// - Parameters:
     ///   - entitlements: the entitlement of each group; nil if it is unknown.
     ///   - holds: the holds of a group's user, if there are any, by the group's index.
-    ///   - parts: the counters of the parts before the batch, by the group's index; empty if nobody has any.
+    ///   - parts: the counters of the parts before the batch, by the group's index; empty if no request names a part.
     ///   - learn: called with a group's user, the snapshot after its last request, and the counted messages.
     /// - Throws: as `CountBatchStatement.Result.forEachCount`, before any request is answered.
     func answer(

@@ -104,7 +104,7 @@ struct UserPage {
 
     /// What an action is about: all messages, or those of a model or a member.
     struct PartChoice {
-        /// Of the element.
+        /// It is the id of the HTML element.
         var id: String
         var label: String
         var options: [Option]
@@ -112,7 +112,7 @@ struct UserPage {
 
     /// The reason for the audit log.
     struct ReasonField {
-        /// Of the element.
+        /// It is the id of the HTML element.
         var id: String
         var value: String?
         var error: String?
