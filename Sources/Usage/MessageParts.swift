@@ -69,14 +69,26 @@ public enum MessagePart: Sendable, Hashable {
 /// The parts to which a request's messages belong: the model that answers them, and the member of the account who
 /// sends them. A request names one of them at least.
 public struct MessageParts: Sendable, Hashable {
-    public var model: ModelName?
-    public var member: UserID?
+    /// Apart from the struct, so that a request without parts has only a pointer for them.
+    private final class Names: Sendable {
+        let model: ModelName?
+        let member: UserID?
+
+        init(_ model: ModelName?, _ member: UserID?) {
+            self.model = model
+            self.member = member
+        }
+    }
+
+    private let names: Names
 
     public init?(model: ModelName? = nil, member: UserID? = nil) {
         guard model != nil || member != nil else { return nil }
-        self.model = model
-        self.member = member
+        names = Names(model, member)
     }
+
+    public var model: ModelName? { names.model }
+    public var member: UserID? { names.member }
 
     /// The model comes first.
     public var all: [MessagePart] {
@@ -86,5 +98,14 @@ public struct MessageParts: Sendable, Hashable {
         case (nil, let member?): [.member(member)]
         case (nil, nil): []
         }
+    }
+
+    public static func == (lhs: MessageParts, rhs: MessageParts) -> Bool {
+        lhs.model == rhs.model && lhs.member == rhs.member
+    }
+
+    public func hash(into hasher: inout Hasher) {
+        hasher.combine(model)
+        hasher.combine(member)
     }
 }

@@ -167,13 +167,13 @@ struct ConnectionStateMachineTests {
             (.history(user: ada, months: 5), .history(5)), (.setPlan(change), .setPlan(change)),
             (.resetUsage(user: ada, period: november), .resetUsage(november)), (.forget(user: ada), .forget),
             (.grant(user: ada, messages: 5, key: key, reason: "a b"), .grant(5, key: key, reason: "a b")),
-            (.consume(user: ada, messages: 3).inParts(parts), .batched(.inParts(.consume(3), parts))),
+            (.consume(user: ada, messages: 3).inParts(parts), .batched(.consume(3), parts: parts)),
             (
                 .reserve(user: ada, messages: 3, key: key, ttlSeconds: 9).inParts(parts),
-                .batched(.inParts(.reserve(3, key: key, ttlSeconds: 9), parts))
+                .batched(.reserve(3, key: key, ttlSeconds: 9), parts: parts)
             ),
-            (.check(user: ada, messages: 2).inParts(parts), .batched(.inParts(.check(2), parts))),
-            (.usage(user: ada, period: nil).inParts(parts), .batched(.inParts(.usage, parts))),
+            (.check(user: ada, messages: 2).inParts(parts), .batched(.check(2), parts: parts)),
+            (.usage(user: ada, period: nil).inParts(parts), .batched(.usage, parts: parts)),
             (.usage(user: ada, period: november).inParts(parts), .unbatched(.usageInPeriod(november, parts: parts))),
             (.resetUsage(user: ada, period: nil).inParts(parts), .change(.resetUsage(nil, parts: parts))),
             (.closeWindow(user: ada).inParts(parts), .change(.closeWindow(parts: parts))),

@@ -67,14 +67,14 @@ struct Batch {
             var secondKey = start
             while end < requests.count, requests[end].user == group.user {
                 if group.keys < 2 { secondKey = end }
-                group.add(requests[end].operation)
+                group.add(requests[end])
                 end += 1
             }
             group.range = start..<end
             if group.keys == 2 {
                 putOff += requests[secondKey..<end]
                 group = UserRequests(user: group.user, range: start..<secondKey)
-                for request in requests[group.range] { group.add(request.operation) }
+                for request in requests[group.range] { group.add(request) }
             }
             groups.append(group)
             start = end
@@ -113,9 +113,8 @@ struct Batch {
     ) {
         var parts = parts
         for index in group.range {
-            let operation = requests[index].operation
-            let answer = snapshot.charging(operation.parts, &parts) {
-                $0.decide(operation.withoutParts, 0, of: group.user)
+            let answer = snapshot.charging(requests[index].parts, &parts) {
+                $0.decide(requests[index].operation, 0, of: group.user)
             }
             complete(index, .answer(answer), into: &completions)
         }
@@ -127,8 +126,8 @@ struct Batch {
         var (snapshot, parts) = (snapshot, parts)
         var refusals: [DenialReason] = []
         for request in requests[group.range] {
-            guard case .consume(let messages, _) = request.operation.withoutParts else { continue }
-            guard let refusal = snapshot.charging(request.operation.parts, &parts, { $0.refusal(of: messages) }) else {
+            guard case .consume(let messages, _) = request.operation else { continue }
+            guard let refusal = snapshot.charging(request.parts, &parts, { $0.refusal(of: messages) }) else {
                 return nil
             }
             refusals.append(refusal)
@@ -205,14 +204,17 @@ extension UsageSnapshot {
         case .reserve(let messages, _, _): reserve(messages, of: user)
         case .commit(let messages, _): commit(messages ?? keyMessages, ofHeld: keyMessages, of: user)
         case .release: release(keyMessages, of: user)
-        case .inParts: preconditionFailure("parts are in no other parts")
         }
     }
 }
 
 extension Batch.UserRequests {
-    fileprivate mutating func add(_ operation: BatchedOperation) {
-        switch operation {
+    fileprivate mutating func add(_ request: BatchedRequest) {
+        if request.parts != nil {
+            hasParts = true
+            if !request.operation.countsOrHolds { asksForParts = true }
+        }
+        switch request.operation {
         case .consume(let messages, let key):
             self.messages += messages
             consumes += 1
@@ -223,10 +225,6 @@ extension Batch.UserRequests {
         case .release(let key): add(.release, key)
         case .usage: hasUsage = true
         case .check: break
-        case .inParts(let operation, _):
-            hasParts = true
-            if !operation.countsOrHolds { asksForParts = true }
-            add(operation)
         }
     }
 

@@ -151,7 +151,7 @@ struct SlowPath {
         let requests = part.batch.requests
         for (index, group) in groups.enumerated() {
             for request in requests[group.range] {
-                results.append(users[index].decide(request.operation))
+                results.append(users[index].decide(request.operation, in: request.parts))
             }
         }
         attempt.canCommit = true

@@ -1,12 +1,10 @@
-import DequeModule
-
 /// The requests of one bucket that wait for a lane. It does no I/O; it is a part of `LaneQueue`.
 ///
 /// Requests that fit into the bucket's next batch wait in one queue. Once it is full, each connection has a queue of
 /// its own, and the connections take turns (`FairQueue`), so that one with many requests does not delay the others.
 struct BucketQueue {
     /// The requests of the next batch, which has room for all of them. They are executed before those of `connections`.
-    private var next: Deque<BatchedRequest> = []
+    private var next: [BatchedRequest] = []
     private var connections = FairQueue()
     private var lastWasUnbatched = false
     private let batchMaximum: Int
@@ -52,12 +50,23 @@ struct BucketQueue {
     /// waits.
     mutating func take(atMost limit: Int) -> LaneQueue.Work? {
         if next.isEmpty, !lastWasUnbatched, let unbatched = takeUnbatched() { return unbatched }
-        var batch = Array(next.prefix(limit))
-        next.removeFirst(batch.count)
+        var batch = takeNext(atMost: limit)
         if next.isEmpty { connections.fill(&batch, upTo: limit) }
         guard !batch.isEmpty else { return takeUnbatched() }
         lastWasUnbatched = false
         return .batch(batch)
+    }
+
+    private mutating func takeNext(atMost limit: Int) -> [BatchedRequest] {
+        guard next.count <= limit else {
+            defer { next.removeFirst(limit) }
+            return Array(next.prefix(limit))
+        }
+        // The array itself is taken, because a copy of each request would cost more than new memory.
+        var batch: [BatchedRequest] = []
+        swap(&batch, &next)
+        next.reserveCapacity(batch.count)
+        return batch
     }
 
     private mutating func takeUnbatched() -> LaneQueue.Work? {
@@ -68,9 +77,9 @@ struct BucketQueue {
 
     /// Removes the requests whose deadline has passed.
     mutating func expire(at now: Deadline, into expired: inout [ReturnAddress]) {
-        while let first = next.first, first.deadline <= now {
-            expired.append(next.removeFirst().returnAddress)
-        }
+        let late = next.firstIndex { now < $0.deadline } ?? next.count
+        expired += next[..<late].map(\.returnAddress)
+        next.removeFirst(late)
         if !connections.isEmpty { connections.expire(at: now, into: &expired) }
     }
 

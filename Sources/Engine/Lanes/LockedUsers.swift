@@ -204,10 +204,9 @@ extension EngineOperation {
     /// Whether a session that has locked the user's rows can make the operation wait.
     fileprivate var mayWaitForLock: Bool {
         switch self {
-        case .batched(.check), .batched(.usage), .unbatched(.usageInPeriod), .unbatched(.allowances),
+        case .batched(.check, _), .batched(.usage, _), .unbatched(.usageInPeriod), .unbatched(.allowances),
             .unbatched(.history):
             false
-        case .batched(.inParts(let operation, _)): EngineOperation.batched(operation).mayWaitForLock
         case .batched, .unbatched(.change): true
         }
     }

@@ -73,7 +73,7 @@ struct UserCache {
     func hasExhaustedParts(of user: UserID, in requests: ArraySlice<BatchedRequest>) -> Bool {
         guard !exhaustedParts.isEmpty else { return false }
         return requests.contains { request in
-            request.operation.parts.map {
+            request.parts.map {
                 $0.all.contains { exhaustedParts.contains(UserPart(user: user, part: $0)) }
             } ?? false
         }

@@ -32,8 +32,8 @@ extension Batch.UserRequests {
         messages = 0
         var charges = PartTable<PartCharge>()
         for request in requests[range] {
-            guard case .consume(let count, _) = request.operation.withoutParts else { continue }
-            guard let parts = request.operation.parts else {
+            guard case .consume(let count, _) = request.operation else { continue }
+            guard let parts = request.parts else {
                 messages += count
                 continue
             }

@@ -127,7 +127,7 @@ extension Sequence<BatchedRequest> {
     /// The limits to which the requests are charged, and those of models to offer, each once.
     func partIDs(_ plan: Plan) -> Set<PartID> {
         reduce(into: []) { ids, request in
-            if let parts = request.operation.parts { ids.formUnion(PartID.all(of: parts, plan)) }
+            if let parts = request.parts { ids.formUnion(PartID.all(of: parts, plan)) }
         }
     }
 }

@@ -2,7 +2,8 @@ import Usage
 
 /// An operation that is requested for one user.
 public enum EngineOperation: Sendable, Equatable {
-    case batched(BatchedOperation)
+    /// With the parts to which the messages of a `consume`, `reserve`, `check` or `usage` belong.
+    case batched(BatchedOperation, parts: MessageParts? = nil)
     /// This case is boxed, because it is rare and large.
     indirect case unbatched(UnbatchedOperation)
 }
@@ -21,19 +22,12 @@ public enum BatchedOperation: Sendable, Equatable {
     case check(Int)
     /// Read the current usage.
     case usage
-    /// A `consume`, `reserve`, `check` or `usage` whose messages belong to parts that the plan may limit. It is boxed,
-    /// because otherwise every request would have its size.
-    indirect case inParts(BatchedOperation, MessageParts)
-
-    var parts: MessageParts? { if case .inParts(_, let parts) = self { parts } else { nil } }
-    var withoutParts: BatchedOperation { if case .inParts(let operation, _) = self { operation } else { self } }
 
     var key: MessageKey? {
         switch self {
         case .consume(_, let key): key
         case .reserve(_, let key, _), .commit(_, let key), .release(let key): key
         case .check, .usage: nil
-        case .inParts(let operation, _): operation.key
         }
     }
 
@@ -44,7 +38,6 @@ public enum BatchedOperation: Sendable, Equatable {
         switch self {
         case .consume, .reserve: true
         case .commit, .release, .check, .usage: false
-        case .inParts(let operation, _): operation.countsOrHolds
         }
     }
 }
@@ -122,8 +115,8 @@ extension EngineOperation {
 
     /// The operation for messages that belong to parts; nil means none.
     public func inParts(_ parts: MessageParts?) -> Self {
-        guard let parts, case .batched(let operation) = self else { return self }
-        return .batched(.inParts(operation, parts))
+        guard let parts, case .batched(let operation, _) = self else { return self }
+        return .batched(operation, parts: parts)
     }
 }
 
@@ -150,6 +143,7 @@ public struct Request: Sendable, Equatable {
 struct BatchedRequest: Sendable, Equatable {
     var user: UserID
     var operation: BatchedOperation
+    var parts: MessageParts?
     var returnAddress: ReturnAddress
     var deadline: Deadline
 }
@@ -157,10 +151,11 @@ struct BatchedRequest: Sendable, Equatable {
 extension BatchedRequest {
     /// Makes it of a request; nil if the request is executed alone.
     init?(_ request: Request) {
-        guard case .batched(let operation) = request.operation else { return nil }
+        guard case .batched(let operation, let parts) = request.operation else { return nil }
         self.init(
             user: request.user,
             operation: operation,
+            parts: parts,
             returnAddress: request.returnAddress,
             deadline: request.deadline
         )
@@ -171,7 +166,7 @@ extension Request {
     init(_ request: BatchedRequest) {
         self.init(
             user: request.user,
-            operation: .batched(request.operation),
+            operation: .batched(request.operation, parts: request.parts),
             returnAddress: request.returnAddress,
             deadline: request.deadline
         )

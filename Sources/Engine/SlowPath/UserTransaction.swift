@@ -54,9 +54,9 @@ struct UserTransaction {
     private var now: Instant { snapshot.observedAt }
     private var hasUsageRow: Bool { locked.hasUsageRow || countsOrHolds }
 
-    mutating func decide(_ operation: BatchedOperation) -> SlowPathResult {
-        let (user, parts) = (user, operation.parts)
-        switch operation.withoutParts {
+    mutating func decide(_ operation: BatchedOperation, in parts: MessageParts? = nil) -> SlowPathResult {
+        let user = user
+        switch operation {
         case .consume(let messages, let key): return countOrHold(messages, key, parts, holdSeconds: nil)
         case .reserve(let messages, let key, let seconds):
             return countOrHold(messages, key, parts, holdSeconds: seconds)
@@ -64,7 +64,6 @@ struct UserTransaction {
         case .release(let key): return release(key)
         case .check(let messages): return SlowPathResult(charging(parts) { $0.check(messages, of: user) })
         case .usage: return SlowPathResult(charging(parts) { $0.usage(of: user) })
-        case .inParts: preconditionFailure("parts are in no other parts")
         }
     }
 

@@ -218,7 +218,6 @@ extension BatchedOperation {
         case .release: "RELEASE"
         case .check: "CHECK"
         case .usage: "USAGE"
-        case .inParts(let operation, _): operation.verb
         }
     }
 }

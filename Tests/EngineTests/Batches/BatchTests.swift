@@ -11,10 +11,11 @@ struct BatchTests {
     private func request(
         _ user: UserID,
         _ operation: BatchedOperation,
+        in parts: MessageParts? = nil,
         slot: UInt64,
         afterSeconds: Int = 60
     ) -> BatchedRequest {
-        .fixture(user, operation, slot: slot, deadline: start + .seconds(afterSeconds))
+        .fixture(user, operation, in: parts, slot: slot, deadline: start + .seconds(afterSeconds))
     }
 
     @Test("sorts its users, and keeps each user's requests in the order of arrival")
@@ -59,10 +60,10 @@ struct BatchTests {
     func parts() throws {
         let parts = try #require(MessageParts(model: "gpt-5"))
         let batch = Batch([
-            request(user(1), .inParts(.check(1), parts), slot: 1),
+            request(user(1), .check(1), in: parts, slot: 1),
             request(user(1), .consume(1), slot: 2),
-            request(user(2), .inParts(.usage, parts), slot: 3),
-            request(user(3), .inParts(.consume(1), parts), slot: 4),
+            request(user(2), .usage, in: parts, slot: 3),
+            request(user(3), .consume(1), in: parts, slot: 4),
             request(user(3), .check(1), slot: 5),
         ])
         #expect(batch.groups.map(\.needsSlowPath) == [true, false, false])

@@ -133,8 +133,8 @@ struct StoppedBackendTests {
             try await database.psql.execute("begin; lock table headroom.usage_parts in access exclusive mode")
             let parts = try #require(MessageParts(member: user(9)))
             let slots = harness.submit([
-                (user(2), .batched(.inParts(.consume(2), parts)), timeout: .milliseconds(500)),
-                (user(3), .batched(.inParts(.consume(2), parts)), timeout: waitLimit),
+                (user(2), .batched(.consume(2), parts: parts), timeout: .milliseconds(500)),
+                (user(3), .batched(.consume(2), parts: parts), timeout: waitLimit),
             ])
             try await waitUntil("the batch waits for the counts") {
                 try await isWaiting("query ~ 'name: read_parts'", database)

@@ -162,7 +162,7 @@ struct UnconfirmedCommitTests {
         for outcome in outcomes {
             #expect(outcome.answer?.status == .allowed || outcome.answer?.status == .ok, "\(outcome)")
         }
-        guard case .batched(.consume) = operation else { return }
+        guard case .batched(.consume, _) = operation else { return }
         // The user has sent one message before.
         #expect(outcomes.map { $0.answer?.snapshot.used } == outcomes.indices.map { $0 + 2 }, "each is counted once")
     }

@@ -138,11 +138,9 @@ struct HoldModelTests {
             guard let answer = outcome.answer, answer.status == .allowed || answer.status == .held else { return true }
             let use: FirstUse
             switch operation {
-            case .batched(.inParts(let operation, _)):
-                return repeats(outcome, .batched(operation), place)
-            case .batched(.consume(_, let key?)), .batched(.reserve(_, let key, _)):
+            case .batched(.consume(_, let key?), _), .batched(.reserve(_, let key, _), _):
                 use = FirstUse(user: answer.user, key: key, isCommit: false)
-            case .batched(.commit(_, let key)):
+            case .batched(.commit(_, let key), _):
                 use = FirstUse(user: answer.user, key: key, isCommit: true)
                 if !answer.isRepeated { commits += 1 }
             default:

@@ -42,7 +42,7 @@ struct KeyPathTests {
                 }
                 let outcomes = try await harness.execute(requests)
                 outcomesOfAll += zip(requests, outcomes).compactMap { request, outcome in
-                    if case .batched(.release) = request.operation { nil } else { outcome }
+                    if case .batched(.release, _) = request.operation { nil } else { outcome }
                 }
                 try await expectPath(isSlow: otherKeys > 0, database, isFirst: round == 0)
             }

@@ -64,7 +64,7 @@ struct PartTransactionTests {
     func holds() throws {
         var user = transaction()
         let both = try parts("large-2", member: member)
-        let held = user.decide(.inParts(.reserve(3, key: "k", ttlSeconds: 60), both))
+        let held = user.decide(.reserve(3, key: "k", ttlSeconds: 60), in: both)
         #expect(held.answer?.status == .held)
         #expect(user.snapshot.held == 15 && user.snapshot.parts.isEmpty)
         #expect(user.parts[key(.model, "large*")]?.counter.held == 3)
@@ -92,11 +92,11 @@ struct PartTransactionTests {
         var full = PartCounter()
         full.used = 20
         var user = transaction([key(.model, "large*"): StoredPart(counter: full, generation: 3)])
-        let refused = user.decide(.inParts(.consume(1), try parts("large-1", member: member)))
+        let refused = user.decide(.consume(1), in: try parts("large-1", member: member))
         #expect(refused.answer?.status == .blocked(.modelLimitReached))
         #expect(refused.answer?.fallback?.model.text == "small")
         #expect(!user.isChanged && user.parts.values.allSatisfy { !$0.isChanged })
-        #expect(user.decide(.inParts(.consume(1), try parts("small", member: member))).answer?.status == .allowed)
+        #expect(user.decide(.consume(1), in: try parts("small", member: member)).answer?.status == .allowed)
         #expect(user.snapshot.used == 1)
     }
 
@@ -104,14 +104,14 @@ struct PartTransactionTests {
     func repetition() throws {
         var user = transaction()
         let both = try parts("large-2", member: member)
-        let first = user.decide(.inParts(.consume(1, key: "k"), both))
-        _ = user.decide(.inParts(.consume(2), both))
-        let again = user.decide(.inParts(.consume(1, key: "k"), both))
+        let first = user.decide(.consume(1, key: "k"), in: both)
+        _ = user.decide(.consume(2), in: both)
+        let again = user.decide(.consume(1, key: "k"), in: both)
         #expect(again.answer?.isRepeated == true)
         #expect(again.answer?.snapshot.otherAllowancesShown == first.answer?.snapshot.otherAllowancesShown)
         #expect(again.answer?.snapshot.used == 5)
         for other in [try parts("large-1", member: member), try parts("large-2"), try parts(nil, member: member)] {
-            #expect(user.decide(.inParts(.consume(1, key: "k"), other)).outcome == .failure(.keyConflict))
+            #expect(user.decide(.consume(1, key: "k"), in: other).outcome == .failure(.keyConflict))
         }
         #expect(user.decide(.consume(1, key: "k")).outcome == .failure(.keyConflict))
     }
@@ -119,7 +119,7 @@ struct PartTransactionTests {
     @Test("a release after a reset of the model's count lowers the user's and the member's only")
     func releaseAfterReset() throws {
         var first = transaction()
-        _ = first.decide(.inParts(.consume(2, key: "k"), try parts("large-2", member: member)))
+        _ = first.decide(.consume(2, key: "k"), in: try parts("large-2", member: member))
         var reset = try #require(first.parts[key(.model, "large*")])
         reset = StoredPart(counter: PartCounter(), generation: 4)
         reset.counter.used = 1
@@ -135,7 +135,7 @@ struct PartTransactionTests {
     @Test("the column of keys has what is needed to give the messages back")
     func column() throws {
         var user = transaction()
-        _ = user.decide(.inParts(.reserve(1, key: "k", ttlSeconds: 60), try parts("large-2", member: member)))
+        _ = user.decide(.reserve(1, key: "k", ttlSeconds: 60), in: try parts("large-2", member: member))
         _ = user.decide(.commit(key: "k"))
         let parts = try #require(user.keys["k"]?.parts)
         #expect(try KeyParts(parts.jsonText) == parts)
@@ -151,8 +151,8 @@ struct PartTransactionTests {
         var user = transaction([key(.model, "large*"): StoredPart(counter: full, generation: 3)])
         let named = try parts("large-2", member: member)
         let results = [
-            user.decide(.inParts(.consume(1), named)), user.decide(.inParts(.consume(2), try parts("small"))),
-            user.decide(.inParts(.usage, try parts("unlisted", member: member))),
+            user.decide(.consume(1), in: named), user.decide(.consume(2), in: try parts("small")),
+            user.decide(.usage, in: try parts("unlisted", member: member)),
         ]
         let text = ReceiptAnswers.text(results)
         let read = ReceiptAnswers.results(text, of: results.map { _ in TestSupport.user(1) }) { _ in plan }
@@ -161,21 +161,15 @@ struct PartTransactionTests {
 
     @Test("the fast path sends the sums of a user's requests by the plan's weights")
     func charges() throws {
-        let operations: [BatchedOperation] = [
-            .inParts(.consume(2), try parts("large-1", member: member)), .consume(1),
-            .inParts(.consume(1), try parts("large-2")), .check(7),
-            .inParts(.consume(1), try parts("unlisted", member: member)),
+        let deadline = ContinuousClock.now
+        let requests = [
+            BatchedRequest.fixture(user(1), .consume(2), in: try parts("large-1", member: member), deadline: deadline),
+            .fixture(user(1), .consume(1), deadline: deadline),
+            .fixture(user(1), .consume(1), in: try parts("large-2"), deadline: deadline),
+            .fixture(user(1), .check(7), deadline: deadline),
+            .fixture(user(1), .consume(1), in: try parts("unlisted", member: member), deadline: deadline),
         ]
-        let batch = Batch(
-            operations.map {
-                BatchedRequest(
-                    user: user(1),
-                    operation: $0,
-                    returnAddress: ReturnAddress(mailboxIndex: 0, connection: 1, slot: 1),
-                    deadline: Deadline(.now)
-                )
-            }
-        )
+        let batch = Batch(requests)
         var group = batch.groups[0]
         let charges = group.charge(to: plan, batch.requests)
         #expect(batch.groups[0].hasParts && !group.needsSlowPath)

@@ -35,6 +35,7 @@ extension BatchedRequest {
     static func fixture(
         _ user: UserID,
         _ operation: BatchedOperation,
+        in parts: MessageParts? = nil,
         slot: UInt64 = 0,
         connection: Int = 0,
         deadline: ContinuousClock.Instant
@@ -42,6 +43,7 @@ extension BatchedRequest {
         BatchedRequest(
             user: user,
             operation: operation,
+            parts: parts,
             returnAddress: ReturnAddress(mailboxIndex: 0, connection: connection, slot: slot),
             deadline: Deadline(deadline)
         )

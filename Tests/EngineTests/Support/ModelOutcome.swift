@@ -8,7 +8,8 @@ extension ReferenceModel {
     mutating func outcome(of operation: EngineOperation, user: UserID, at now: Instant) -> Outcome {
         do {
             switch operation {
-            case .batched(let operation): return .answer(try answer(to: operation, user: user, at: now))
+            case .batched(let operation, let parts):
+                return .answer(try answer(to: operation, parts: parts, user: user, at: now))
             case .unbatched(let operation): return try outcome(of: operation, user: user, at: now)
             }
         } catch let error as ReferenceModel.Failure {
@@ -20,12 +21,11 @@ extension ReferenceModel {
 
     private mutating func answer(
         to operation: BatchedOperation,
-        parts: MessageParts? = nil,
+        parts: MessageParts?,
         user: UserID,
         at now: Instant
     ) throws -> Answer {
         switch operation {
-        case .inParts(let operation, let parts): try answer(to: operation, parts: parts, user: user, at: now)
         case .consume(let messages, nil): consume(user, messages: messages, parts: parts, at: now)
         case .consume(let messages, let key?): try consume(user, messages: messages, parts: parts, key: key, at: now)
         case .reserve(let messages, let key, let ttlSeconds):
