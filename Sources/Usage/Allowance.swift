@@ -104,16 +104,32 @@ public struct Allowances: RandomAccessCollection, Sendable, Equatable {
     /// Returns nil if the plan has no such allowance.
     public subscript(name: Allowance.Name) -> Allowance? { first { $0.name == name } }
 
+    /// It is written out, because the iterator's copies would cost more than what is done with the allowances.
+    @inline(__always)
+    public func forEach(_ body: (Allowance) throws -> Void) rethrows {
+        try body(period)
+        guard let second else { return }
+        try body(second)
+        for other in others { try body(other) }
+    }
+
     /// The fullest allowance, and of equally full ones the first. It decides tier, display and banner of a user with
     /// access.
     public var fullest: Allowance {
-        dropFirst().reduce(period) { $1.isFuller(than: $0) ? $1 : $0 }
+        var fullest = period
+        forEach { if $0.isFuller(than: fullest) { fullest = $0 } }
+        return fullest
     }
 
     /// The allowance because of which `messages` are refused; nil if they fit into each. It is the first one that is
     /// used up, and otherwise the first into which they do not fit.
     public func refusing(_ messages: Int) -> Allowance? {
-        first { $0.isUsedUp && !$0.fits(messages) } ?? first { !$0.fits(messages) }
+        var refusing: Allowance?
+        forEach { allowance in
+            guard !allowance.fits(messages) else { return }
+            if refusing.map({ allowance.isUsedUp && !$0.isUsedUp }) ?? true { refusing = allowance }
+        }
+        return refusing
     }
 }
 

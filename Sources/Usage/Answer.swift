@@ -94,16 +94,15 @@ extension UsageSnapshot {
         if let refusal = refusal(refusing) {
             return blocked(refusal, messages: messages, user: user)
         }
-        let (before, sumBefore) = (tier, sumOfTiers)
-        open()
-        add(used: messages)
-        let after = tier
+        let before = tiers
+        add(used: messages, opens: true)
+        let after = tiers
         return Answer(
             user: user,
             status: .allowed,
             snapshot: self,
-            crossed: after > before ? after : nil,
-            isCrossing: after > before || sumOfTiers > sumBefore,
+            crossed: after.user > before.user ? after.user : nil,
+            isCrossing: after.user > before.user || after.sum > before.sum,
             isShadow: refusing != nil
         )
     }
@@ -114,15 +113,15 @@ extension UsageSnapshot {
         if let refusal = refusal(refusing) {
             return blocked(refusal, messages: messages, user: user)
         }
-        let (before, sumBefore) = (tier, sumOfTiers)
-        open()
-        add(held: messages)
+        let before = tiers
+        add(held: messages, opens: true)
+        let after = tiers
         return Answer(
             user: user,
             status: .held,
             snapshot: self,
-            crossed: tier > before ? tier : nil,
-            isCrossing: tier > before || sumOfTiers > sumBefore,
+            crossed: after.user > before.user ? after.user : nil,
+            isCrossing: after.user > before.user || after.sum > before.sum,
             isShadow: refusing != nil
         )
     }

@@ -30,6 +30,8 @@ public final class Entitlement: Sendable {
     /// The parts to which the messages of the present request belong; empty for a request that names none. They are
     /// here so that snapshots and answers, which are copied for each message, are no larger for them.
     @usableFromInline let parts: [PartUsage]
+    /// How many messages of the user's allowances a message of the present request takes.
+    let weight: Int
 
     public init(
         plan: Plan,
@@ -59,6 +61,7 @@ public final class Entitlement: Sendable {
         self.renews = renews
         self.details = details
         self.parts = parts
+        weight = parts.weight
     }
 
     private init(_ other: Entitlement, parts: [PartUsage]) {
@@ -76,6 +79,7 @@ public final class Entitlement: Sendable {
         renews = other.renews
         details = other.details
         self.parts = parts
+        weight = parts.weight
     }
 
     /// Returns a copy for a request that names these parts.

@@ -69,43 +69,22 @@ public enum MessagePart: Sendable, Hashable {
 /// The parts to which a request's messages belong: the model that answers them, and the member of the account who
 /// sends them. A request names one of them at least.
 public struct MessageParts: Sendable, Hashable {
-    /// Apart from the struct, so that a request without parts has only a pointer for them.
-    private final class Names: Sendable {
-        let model: ModelName?
-        let member: UserID?
-
-        init(_ model: ModelName?, _ member: UserID?) {
-            self.model = model
-            self.member = member
-        }
-    }
-
-    private let names: Names
+    /// The model comes first.
+    public let all: [MessagePart]
 
     public init?(model: ModelName? = nil, member: UserID? = nil) {
-        guard model != nil || member != nil else { return nil }
-        names = Names(model, member)
-    }
-
-    public var model: ModelName? { names.model }
-    public var member: UserID? { names.member }
-
-    /// The model comes first.
-    public var all: [MessagePart] {
         switch (model, member) {
-        case (let model?, let member?): [.model(model), .member(member)]
-        case (let model?, nil): [.model(model)]
-        case (nil, let member?): [.member(member)]
-        case (nil, nil): []
+        case (let model?, let member?): all = [.model(model), .member(member)]
+        case (let model?, nil): all = [.model(model)]
+        case (nil, let member?): all = [.member(member)]
+        case (nil, nil): return nil
         }
     }
 
-    public static func == (lhs: MessageParts, rhs: MessageParts) -> Bool {
-        lhs.model == rhs.model && lhs.member == rhs.member
+    public var model: ModelName? {
+        all.lazy.compactMap { if case .model(let model) = $0 { model } else { nil } }.first
     }
-
-    public func hash(into hasher: inout Hasher) {
-        hasher.combine(model)
-        hasher.combine(member)
+    public var member: UserID? {
+        all.lazy.compactMap { if case .member(let member) = $0 { member } else { nil } }.first
     }
 }

@@ -56,42 +56,38 @@ public struct PartUsage: Sendable, Equatable {
     /// The name that users read.
     public var label: String { limit?.label ?? part.name }
 
-    /// Calls `body` with the limits for the period and for the window. Neither is there if the part is only counted.
+    /// The limits for the period and for the window. Neither is there if the part is only counted.
     ///
     /// - Parameters:
-    ///   - weight: what a message takes.
+    ///   - weight: what a message of the request takes of the user's allowances.
     ///   - resetsAt: the reset of the user's period.
-    @inline(__always)
-    fileprivate func forEachAllowance(weight: Int, resetsAt: Instant?, _ body: (Allowance) -> Void) {
-        guard let limit else { return }
-        let name: Allowance.Name = part.kind == .model ? .model : .member
-        if let allowance = limit.allowance {
-            body(
-                Allowance(
-                    name,
-                    used: counter.used,
-                    held: counter.held,
-                    limit: allowance,
-                    renewedLimit: allowance,
-                    resetsAt: resetsAt,
-                    weight: weight
-                )
+    fileprivate func allowances(weight: Int, resetsAt: Instant?) -> (period: Allowance?, window: Allowance?) {
+        guard let limit else { return (nil, nil) }
+        let (name, weight): (Allowance.Name, Int) = part.kind == .model ? (.model, 1) : (.member, weight)
+        let period = limit.allowance.map {
+            Allowance(
+                name,
+                used: counter.used,
+                held: counter.held,
+                limit: $0,
+                renewedLimit: $0,
+                resetsAt: resetsAt,
+                weight: weight
             )
         }
-        if let window = limit.window {
-            body(
-                Allowance(
-                    name,
-                    used: counter.windowUsed,
-                    held: counter.windowHeld,
-                    limit: window.messages,
-                    renewedLimit: window.messages,
-                    resetsAt: counter.windowEndsAt,
-                    weight: weight,
-                    windowSeconds: window.seconds
-                )
+        let window = limit.window.map {
+            Allowance(
+                name,
+                used: counter.windowUsed,
+                held: counter.windowHeld,
+                limit: $0.messages,
+                renewedLimit: $0.messages,
+                resetsAt: counter.windowEndsAt,
+                weight: weight,
+                windowSeconds: $0.seconds
             )
         }
+        return (period, window)
     }
 
     /// Adds to the counts of the period and of the window. They stop at `UsageSnapshot.countMaximum`.
@@ -102,65 +98,53 @@ public struct PartUsage: Sendable, Equatable {
         (counter.windowUsed, counter.windowHeld) = (sum(counter.windowUsed, used), sum(counter.windowHeld, held))
     }
 
-    fileprivate var isOpen: Bool { limit?.window == nil || counter.windowOpenedAt != nil }
-
     /// Opens the window if the limit has one and none is open.
     fileprivate mutating func open(at now: Instant) {
-        guard !isOpen, let seconds = limit?.window?.seconds else { return }
+        guard counter.windowOpenedAt == nil, let seconds = limit?.window?.seconds else { return }
         counter.windowOpenedAt = now
         counter.windowEndsAt = now.advanced(bySeconds: Int64(seconds))
         (counter.windowUsed, counter.windowHeld) = (0, 0)
     }
 }
 
+extension [PartUsage] {
+    /// How many messages of the user's allowances a message of the request takes.
+    var weight: Int {
+        for index in indices where self[index].part.kind == .model { return self[index].limit?.weight ?? 1 }
+        return 1
+    }
+}
+
 extension UsageSnapshot {
     /// How many messages of the user's allowances a message of this request takes.
-    public var weight: Int {
-        parts.isEmpty ? 1 : parts.lazy.compactMap { $0.part.kind == .model ? $0.limit?.weight : nil }.first ?? 1
-    }
+    public var weight: Int { entitlement.weight }
 
     /// Appends the allowances of the parts, without an array of their own: each message asks for them several times.
     func appendPartAllowances(to allowances: inout Allowances) {
-        let weight = weight
-        for part in parts {
-            part.forEachAllowance(weight: part.part.kind == .model ? 1 : weight, resetsAt: resetsAt) {
-                allowances.append($0)
-            }
+        let parts = entitlement.parts
+        for index in parts.indices {
+            let (period, window) = parts[index].allowances(weight: weight, resetsAt: resetsAt)
+            if let period { allowances.append(period) }
+            if let window { allowances.append(window) }
         }
-    }
-
-    private func allowances(of part: PartUsage) -> [Allowance] {
-        var allowances: [Allowance] = []
-        part.forEachAllowance(weight: part.part.kind == .model ? 1 : weight, resetsAt: resetsAt) {
-            allowances.append($0)
-        }
-        return allowances
     }
 
     /// Whether nothing is left of a limit of the part.
     public func isUsedUp(_ part: PartUsage) -> Bool {
-        plan.isEnforced && allowances(of: part).contains(where: \.isUsedUp)
+        let (period, window) = part.allowances(weight: weight, resetsAt: resetsAt)
+        return plan.isEnforced && (period?.isUsedUp ?? false || window?.isUsedUp ?? false)
     }
 
-    /// Adds messages to the counts of each part.
-    mutating func addToParts(used messages: Int, held heldMessages: Int) {
-        guard !parts.isEmpty else { return }
-        let weight = weight
-        parts = parts.map { part in
-            var part = part
-            let each = part.part.kind == .model ? 1 : weight
-            if part.limit != nil { part.add(used: messages * each, held: heldMessages * each) }
-            return part
+    /// Adds messages to the counts of each part, and first opens the windows that begin with them.
+    mutating func addToParts(used messages: Int, held heldMessages: Int, _ opens: Bool) {
+        guard !entitlement.parts.isEmpty else { return }
+        var parts = entitlement.parts
+        for index in parts.indices where parts[index].limit != nil {
+            let each = parts[index].part.kind == .model ? 1 : weight
+            if opens { parts[index].open(at: observedAt) }
+            parts[index].add(used: messages * each, held: heldMessages * each)
         }
-    }
-
-    mutating func openParts() {
-        guard !parts.allSatisfy(\.isOpen) else { return }
-        parts = parts.map { part in
-            var part = part
-            part.open(at: observedAt)
-            return part
-        }
+        entitlement = entitlement.with(parts: parts)
     }
 
     /// The part as answers show it, after the period without numbers. Of a limit for the period and one for the window,
@@ -168,11 +152,11 @@ extension UsageSnapshot {
     func shown(_ part: PartUsage) -> ShownAllowance {
         let name: Allowance.Name = part.part.kind == .model ? .model : .member
         guard !isPast, part.limit != nil else { return ShownAllowance(name: name, part: part.part) }
-        let allowances = allowances(of: part)
-        guard let first = allowances.first else {
-            return ShownAllowance(name: name, part: part.part, used: part.counter.used)
-        }
-        var shown = self.shown(allowances.dropFirst().reduce(first) { $1.isFuller(than: $0) ? $1 : $0 })
+        let (period, window) = part.allowances(weight: weight, resetsAt: resetsAt)
+        var fuller = period ?? window
+        if let period, let window, window.isFuller(than: period) { fuller = window }
+        guard let fuller else { return ShownAllowance(name: name, part: part.part, used: part.counter.used) }
+        var shown = self.shown(fuller)
         shown?.part = part.part
         return shown ?? ShownAllowance(name: name, part: part.part)
     }

@@ -214,7 +214,6 @@ extension UsageSnapshot {
     }
 
     public var allowances: Allowances {
-        let weight = weight
         var allowances = Allowances(
             period: Allowance(
                 used: used,
@@ -224,21 +223,25 @@ extension UsageSnapshot {
                 resetsAt: resetsAt,
                 weight: weight
             ),
-            entitlement.window.map {
-                Allowance(
-                    .window,
-                    used: windowUsed,
-                    held: windowHeld,
-                    limit: $0.limit,
-                    renewedLimit: $0.limit,
-                    resetsAt: $0.endsAt,
-                    weight: weight,
-                    windowSeconds: plan.window?.seconds
-                )
-            }
+            windowAllowance
         )
         appendPartAllowances(to: &allowances)
         return allowances
+    }
+
+    private var windowAllowance: Allowance? {
+        entitlement.window.map {
+            Allowance(
+                .window,
+                used: windowUsed,
+                held: windowHeld,
+                limit: $0.limit,
+                renewedLimit: $0.limit,
+                resetsAt: $0.endsAt,
+                weight: weight,
+                windowSeconds: plan.window?.seconds
+            )
+        }
     }
 
     /// Whether there are allowances beside the period's. Most requests have none.
@@ -252,7 +255,9 @@ extension UsageSnapshot {
     }
 
     @usableFromInline var allOtherAllowancesShown: [ShownAllowance] {
-        (allowances[.window].flatMap { shown($0) }.map { [$0] } ?? []) + parts.map { shown($0) }
+        let parts = entitlement.parts.map { shown($0) }
+        guard let window = windowAllowance.flatMap({ shown($0) }) else { return parts }
+        return [window] + parts
     }
 
     /// An allowance as answers show it: nil without a limit, and after the period. Without access, nothing remains and
@@ -282,13 +287,17 @@ extension UsageSnapshot {
         return Tier(used: fullest.taken, limit: fullest.limit, plan: plan)
     }
 
-    /// The sum of the ranks of all allowances' tiers. A message lowers none of them, so that one was crossed if the sum
-    /// has grown. It is 0 for a user with one allowance, whose tier tells it.
+    /// The user's tier, and the sum of the ranks of all allowances' tiers. A message lowers none of them, so that one was
+    /// crossed if the sum has grown. It is 0 for a user with one allowance, whose tier tells it.
     @inline(__always)
-    var sumOfTiers: Int { hasOtherAllowances ? sumOfAllTiers : 0 }
+    var tiers: (user: Tier, sum: Int) { hasOtherAllowances ? allTiers : (tier, 0) }
 
-    @inline(never) private var sumOfAllTiers: Int {
-        allowances.reduce(0) { $0 + Tier(used: $1.taken, limit: $1.limit, plan: plan).rank }
+    @inline(never) private var allTiers: (user: Tier, sum: Int) {
+        let allowances = allowances
+        var sum = 0
+        allowances.forEach { sum += Tier(used: $0.taken, limit: $0.limit, plan: plan).rank }
+        let fullest = allowances.fullest
+        return (denialReason == nil ? Tier(used: fullest.taken, limit: fullest.limit, plan: plan) : .blocked, sum)
     }
 
     public var display: Display { Display(tier: tier, plan: plan, limit: limit) }
@@ -334,18 +343,21 @@ extension UsageSnapshot {
     public var isBeyondUnenforcedLimit: Bool { !plan.isEnforced && refusing(0) != nil }
 
     /// Adds to the counts of every allowance.
+    ///
+    /// - Parameter opens: whether it opens the allowances that begin with a message.
     @inline(__always)
-    mutating func add(used messages: Int = 0, held heldMessages: Int = 0) {
+    mutating func add(used messages: Int = 0, held heldMessages: Int = 0, opens: Bool = false) {
         guard hasOtherAllowances else {
             used += messages
             held += heldMessages
             return
         }
-        addToAll(used: messages, held: heldMessages)
+        addToAll(used: messages, held: heldMessages, opens)
     }
 
     @inline(never)
-    private mutating func addToAll(used messages: Int, held heldMessages: Int) {
+    private mutating func addToAll(used messages: Int, held heldMessages: Int, _ opens: Bool) {
+        if opens { openWindow() }
         let weight = weight
         used += messages * weight
         held += heldMessages * weight
@@ -353,18 +365,9 @@ extension UsageSnapshot {
             windowUsed += messages * weight
             windowHeld += heldMessages * weight
         }
-        addToParts(used: messages, held: heldMessages)
+        addToParts(used: messages, held: heldMessages, opens)
     }
 
-    /// Opens the allowances that begin with a message. It is called before a message is counted or held.
-    @inline(__always)
-    mutating func open() {
-        guard hasOtherAllowances else { return }
-        openWindow()
-        openParts()
-    }
-
-    @inline(never)
     private mutating func openWindow() {
         guard let window = entitlement.window, window.openedAt == nil,
             let seconds = plan.window?.seconds

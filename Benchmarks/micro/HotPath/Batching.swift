@@ -24,6 +24,16 @@ extension BenchmarkCase {
                 return { batch.answer() }
             }
         }
+        + [
+            BenchmarkCase("parameters of 64 requests with a model", requests: 64) {
+                var batch = BatchUnderTest(requests: 64, users: 64, in: Fixtures.parts)
+                return { batch.makeParameters() }
+            },
+            BenchmarkCase("answers of 64 requests with a model", requests: 64) {
+                var batch = BatchUnderTest(requests: 64, users: 64, in: Fixtures.parts)
+                return { batch.answer() }
+            },
+        ]
 
     private static func name(_ what: String, _ requests: Int, _ users: Int) -> String {
         switch (requests, users) {

@@ -5,6 +5,15 @@ enum Fixtures {
     static let now = Instant(secondsSince1970: 1_794_398_400)
     static let start = Instant(secondsSince1970: 1_793_491_200)
     static let end = Instant(secondsSince1970: 1_796_083_200)
+    static let parts = MessageParts(model: "gpt-5")
+    /// A plan with a limit for that model.
+    static let plan = Plan(
+        name: "paid",
+        label: "Premium",
+        cycle: .monthly,
+        allowance: 800,
+        limits: [PlanLimit(.model, "gpt-5*", allowance: 400)]
+    )
     static let period = BillingPeriod(year: 2026, month: 11)
 
     /// Users in random order, the same on every machine.
@@ -17,7 +26,7 @@ enum Fixtures {
 
     static func snapshot(used: Int) -> UsageSnapshot {
         UsageSnapshot(
-            plan: .paid,
+            plan: plan,
             state: .active,
             period: period,
             used: used,
@@ -29,8 +38,9 @@ enum Fixtures {
     }
 
     /// The answer to one more message; `used` of 800 before it.
-    static func answer(used: Int) -> Answer {
+    static func answer(used: Int, withModel: Bool = false) -> Answer {
         var snapshot = snapshot(used: used)
+        if withModel { snapshot.parts = [PartUsage(.model("gpt-5"), limit: plan.limits[0])] }
         return snapshot.consume(1, of: user(1))
     }
 }

@@ -110,12 +110,12 @@ struct LaneMetricsUnderTest {
 
 extension Request {
     /// Requests as one event loop stages them, of users in random order.
-    fileprivate static func staged(_ count: Int, users: Int) -> [Request] {
+    fileprivate static func staged(_ count: Int, users: Int, in parts: MessageParts? = nil) -> [Request] {
         let deadline = Deadline(.now + .seconds(3_600))
         return (0..<count).map { number in
             Request(
                 user: Fixtures.user(number % users),
-                operation: .consume(1),
+                operation: .consume(1).inParts(parts),
                 returnAddress: ReturnAddress(mailboxIndex: 0, connection: number & 63, slot: UInt64(number)),
                 deadline: deadline
             )
@@ -156,17 +156,20 @@ struct BatchUnderTest {
     private let batch: Batch
     private let result: QueryResult
     private let cached: [UserCache.Entry?]
+    private var charges: [PartCharge] = []
     private var users: UserCache
 
-    init(requests: Int, users: Int) {
-        arrived = Request.staged(requests, users: users).batched
+    init(requests: Int, users: Int, in parts: MessageParts? = nil) {
+        arrived = Request.staged(requests, users: users, in: parts).batched
         batch = Batch(arrived)
         var cache = UserCache(today: CivilDate(year: 2026, month: 11, day: 10))
         let entitlement = Fixtures.answer(used: 12).snapshot.entitlement
         for group in batch.groups { cache.learn(group.user, entitlement, version: 1) }
         cached = batch.groups.map { cache.entry(of: $0.user) }
         self.users = cache
-        result = QueryResult.counted(batch.groups.map { Int64($0.messages) })
+        result = QueryResult.counted(batch.groups.map { Int64($0.messages) }, ofModel: parts != nil)
+        var groups = batch.groups[...]
+        charges = charge(&groups)
     }
 
     func sort() {
@@ -175,11 +178,25 @@ struct BatchUnderTest {
 
     /// The work of `CountPath` before it sends.
     mutating func makeParameters() {
-        let groups = batch.groups[...]
+        var groups = batch.groups[...]
         let cached = groups.map { users.entry(of: $0.user) }
-        let statement = CountBatchStatement(groups, cached: cached, planRevision: 1, usual: [Fixtures.period])
+        let statement = CountBatchStatement(
+            groups,
+            cached: cached,
+            charges: charge(&groups),
+            planRevision: 1,
+            usual: [Fixtures.period]
+        )
         let parameters = statement.parameters(in: 0, 1, lane: ReceiptID(high: 1, low: 2), number: 3)
         parameters.withBinaryFormat { keep($4) }
+    }
+
+    private func charge(_ groups: inout ArraySlice<Batch.UserRequests>) -> [PartCharge] {
+        var charges: [PartCharge] = []
+        for index in groups.indices where groups[index].hasParts {
+            groups[index].charge(to: Fixtures.plan, batch.requests, as: index, into: &charges)
+        }
+        return charges
     }
 
     /// The work of `CountPath` for a counted batch of users with cached entitlements.
@@ -189,8 +206,9 @@ struct BatchUnderTest {
         var completions: [Completion] = []
         do {
             let counted = try CountBatchStatement.Result(result)
+            let parts = try counted.parts(chargedTo: charges, groups: groups.count)
             keep(
-                try batch.answer(groups, counted, entitlements, [:], [], into: &completions) { user, after, _ in
+                try batch.answer(groups, counted, entitlements, [:], parts, into: &completions) { user, after, _ in
                     users.learnExhaustion(user, after)
                 }
             )
@@ -204,7 +222,7 @@ struct BatchUnderTest {
 
 extension QueryResult {
     /// The result of `count_batch.sql` for users with cached entitlements, all of whose messages are counted.
-    fileprivate static func counted(_ messages: [Int64]) -> QueryResult {
+    fileprivate static func counted(_ messages: [Int64], ofModel: Bool) -> QueryResult {
         let columns = ["counts", "observed_at", "words_revision", "usage_rows", "parts"]
         guard let result = PQmakeEmptyPGresult(nil, PGRES_TUPLES_OK) else { preconditionFailure("out of memory") }
         let names = columns.map { strdup($0) }
@@ -219,15 +237,13 @@ extension QueryResult {
         attributes[1].typid = TypeOID.timestamptz.rawValue
         attributes[0].typid = TypeOID.int64Array.rawValue
         attributes[2].typid = TypeOID.int32.rawValue
+        attributes[4].typid = TypeOID.int64Array.rawValue
         PQsetResultAttrs(result, Int32(attributes.count), &attributes)
         for column in columns.indices { set(nil, 0, column, of: result) }
         set(bytes(Fixtures.now), 0, 1, of: result)
-        // PostgreSQL's binary format of a bigint[]: a header, then each element after its length.
-        let header = [1, 0, 20, Int32(messages.count), 1].flatMap { bytes($0) }
-        let elements = messages.enumerated().flatMap { index, count in
-            bytes(Int32(8)) + bytes(1 << 48 | Int64(index + 1) << 32 | (12 + count))
-        }
-        set(header + elements, 0, 0, of: result)
+        let counted = messages.enumerated().map { index, count in Int64(index + 1) << 32 | (12 + count) }
+        set(array(counted.map { 1 << 48 | $0 }), 0, 0, of: result)
+        if ofModel { set(array(counted), 0, 4, of: result) }
         set(bytes(Int32(1)), 0, 2, of: result)
         return QueryResult(result, warnings: [])
     }
@@ -241,6 +257,11 @@ extension QueryResult {
             let start = $0.baseAddress?.assumingMemoryBound(to: CChar.self)
             _ = PQsetvalue(result, Int32(row), Int32(column), start, Int32($0.count))
         }
+    }
+
+    /// PostgreSQL's binary format of a bigint[]: a header, then each element after its length.
+    private static func array(_ numbers: [Int64]) -> [UInt8] {
+        [1, 0, 20, Int32(numbers.count), 1].flatMap { bytes($0) } + numbers.flatMap { bytes(Int32(8)) + bytes($0) }
     }
 
     private static func bytes(_ value: some FixedWidthInteger) -> [UInt8] {

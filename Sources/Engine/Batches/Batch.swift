@@ -93,10 +93,12 @@ struct Batch {
         _ group: UserRequests,
         from snapshot: inout UsageSnapshot,
         keyMessages: Int = 0,
-        parts: UserParts? = nil,
+        parts: consuming UserParts? = nil,
         into completions: inout [Completion]
     ) {
-        guard !group.hasParts else { return answerInParts(group, from: &snapshot, parts, into: &completions) }
+        guard !group.hasParts else {
+            return answerInParts(group, from: &snapshot, &parts, into: &completions)
+        }
         for index in group.range {
             let answer = snapshot.decide(requests[index].operation, keyMessages, of: group.user)
             complete(index, .answer(answer), into: &completions)
@@ -108,10 +110,9 @@ struct Batch {
     private func answerInParts(
         _ group: UserRequests,
         from snapshot: inout UsageSnapshot,
-        _ parts: UserParts?,
+        _ parts: inout UserParts?,
         into completions: inout [Completion]
     ) {
-        var parts = parts
         for index in group.range {
             let answer = snapshot.charging(requests[index].parts, &parts) {
                 $0.decide(requests[index].operation, 0, of: group.user)

@@ -29,12 +29,12 @@ final class CountPath {
         guard hasOutdated || part.groups.contains(where: \.hasParts) else { return count(part, cached: cached, &users) }
         let requests = part.batch.requests
         var present: [(group: Batch.UserRequests, entry: UserCache.Entry?)] = []
-        var charges: [(group: Int, charge: PartCharge)] = []
+        var charges: [PartCharge] = []
         var left = UnansweredUsers()
         for (var group, entry) in zip(part.groups, cached) {
             if let entry, !users.isOutdated(entry) {
                 if group.hasParts {
-                    charges += group.charge(to: entry.entitlement.plan, requests).map { (present.count, $0) }
+                    group.charge(to: entry.entitlement.plan, requests, as: present.count, into: &charges)
                 }
                 present.append((group, entry))
             } else if entry != nil || group.hasParts {
@@ -57,7 +57,7 @@ final class CountPath {
     private func count(
         _ part: BatchPart,
         cached: [UserCache.Entry?],
-        charges: [(group: Int, charge: PartCharge)] = [],
+        charges: [PartCharge] = [],
         derives: Bool = false,
         _ users: inout UserCache
     ) -> UnansweredUsers {
@@ -178,7 +178,7 @@ final class CountPath {
                     }
                 }
             }
-            let parts = try counted.parts(of: statement)
+            let parts = try counted.parts(chargedTo: statement.charges, groups: groups.count)
             uncounted = try batch.answer(groups, counted, entitlements, holds, parts, into: &completions) {
                 users.learnExhaustion($0, $1)
                 messages += $2
@@ -264,7 +264,7 @@ final class CountPath {
             let key = keys[group.user]
             var snapshot = read.snapshot.snapshot(before: group, counted, in: period, key)
             var parts = read.parts
-            for (_, charge) in charges[group.user] ?? [] { parts?.takeBack(charge) }
+            for charge in charges[group.user] ?? [] { parts?.takeBack(charge) }
             batch.answer(group, from: &snapshot, keyMessages: key?.messages ?? 0, parts: parts, into: &completions)
             return true
         }

@@ -1,7 +1,9 @@
 import Usage
 
 /// What a user's requests of a batch take of one limit.
-struct PartCharge: Equatable {
+struct PartCharge {
+    /// The index of the user's group among those that are counted.
+    let group: Int
     let id: PartID
     let limit: PlanLimit
     var messages: Int
@@ -28,9 +30,14 @@ extension UserParts {
 extension Batch.UserRequests {
     /// Computes what the `consume` requests take of the allowances of a plan: with the models' weights, and of each
     /// part's limit. The fast path sends these sums.
-    mutating func charge(to plan: Plan, _ requests: [BatchedRequest]) -> [PartCharge] {
+    ///
+    /// - Parameters:
+    ///   - index: that of this group.
+    ///   - charges: what the groups before it take.
+    mutating func charge(to plan: Plan, _ requests: [BatchedRequest], as index: Int, into charges: inout [PartCharge]) {
         messages = 0
-        var charges = PartTable<PartCharge>()
+        // The positions in `charges`.
+        var positions = PartTable<Int>()
         for request in requests[range] {
             guard case .consume(let count, _) = request.operation else { continue }
             guard let parts = request.parts else {
@@ -43,12 +50,15 @@ extension Batch.UserRequests {
                 guard let limit = plan.limit(of: part) else { continue }
                 if part.kind == .model { weight = limit.weight }
                 let id = PartID(part, limit)
-                var charge = charges[id] ?? PartCharge(id: id, limit: limit, messages: 0)
-                charge.messages += part.kind == .model ? count : count * weight
-                charges.set(charge, for: id)
+                let charged = part.kind == .model ? count : count * weight
+                if let position = positions[id] {
+                    charges[position].messages += charged
+                } else {
+                    if range.count > 1 { positions.set(charges.count, for: id) }
+                    charges.append(PartCharge(group: index, id: id, limit: limit, messages: charged))
+                }
             }
             messages += count * weight
         }
-        return charges.values
     }
 }

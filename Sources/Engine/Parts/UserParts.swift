@@ -2,20 +2,39 @@ import Usage
 
 /// The limit of a part of a user's messages, and of members the member: a row of `headroom.usage_parts` without the
 /// user and the period.
-struct PartID: Hashable {
-    let kind: PlanLimit.Kind
-    /// The name of the limit; of a member the member's id.
-    let name: String
+enum PartID: Hashable {
+    /// With the name of the limit.
+    case model(String)
+    case member(UserID)
 
-    init(kind: PlanLimit.Kind, name: String) {
-        self.kind = kind
-        self.name = name
+    /// Makes it of a row's columns; nil for a member without an id, which was forgotten.
+    init?(kind: PlanLimit.Kind, name: String) {
+        switch kind {
+        case .model: self = .model(name)
+        case .member:
+            guard let member = UserID(name) else { return nil }
+            self = .member(member)
+        }
     }
 
     init(_ part: MessagePart, _ limit: PlanLimit) {
         switch part {
-        case .model: self.init(kind: .model, name: limit.name)
-        case .member: self.init(kind: .member, name: part.name)
+        case .model: self = .model(limit.name)
+        case .member(let member): self = .member(member)
+        }
+    }
+
+    var kind: PlanLimit.Kind {
+        switch self {
+        case .model: .model
+        case .member: .member
+        }
+    }
+
+    var name: String {
+        switch self {
+        case .model(let name): name
+        case .member(let member): "\(member)"
         }
     }
 
@@ -36,17 +55,18 @@ struct UserParts {
     /// Whether the counters of models to offer were read, too. They are not if nothing is refused.
     private let knowsFallbacks: Bool
 
-    init(_ counters: PartTable<PartCounter> = PartTable(), knowsFallbacks: Bool) {
-        self.counters = counters
+    init(knowsFallbacks: Bool) {
+        counters = PartTable()
         self.knowsFallbacks = knowsFallbacks
     }
 
     /// - Parameter stored: the rows of the user, of which those of `period` count.
     init(_ stored: [PartKey: StoredPart], in period: BillingPeriod) {
-        var counters = PartTable<PartCounter>()
-        for (key, part) in stored where key.period == period { counters.set(part.counter, for: key.id) }
-        self.init(counters, knowsFallbacks: true)
+        self.init(knowsFallbacks: true)
+        for (key, part) in stored where key.period == period { set(part.counter, for: key.id) }
     }
+
+    mutating func set(_ counter: PartCounter, for id: PartID) { counters.set(counter, for: id) }
 
     mutating func replace(_ id: PartID, with counter: (PartCounter) -> PartCounter) {
         if let present = counters[id] { counters.set(counter(present), for: id) }
@@ -55,7 +75,7 @@ struct UserParts {
     fileprivate func usages(of parts: MessageParts, _ plan: Plan, at now: Instant) -> [PartUsage] {
         parts.all.map { part in
             var limit = plan.limit(of: part)
-            if let known = limit, let messages = allowed[PartID(part, known)] {
+            if !allowed.isEmpty, let known = limit, let messages = allowed[PartID(part, known)] {
                 limit = known.raised(toFit: messages, in: counter(of: part, known, at: now))
             }
             return PartUsage(
@@ -88,20 +108,22 @@ struct UserParts {
 extension UsageSnapshot {
     /// Decides a request: gives the snapshot the counters of the parts that it names meanwhile, and keeps what becomes
     /// of them. Without counters, nothing was counted in the parts yet.
+    @inline(__always)
     mutating func charging<Decision>(
         _ parts: MessageParts?,
         _ counters: inout UserParts?,
         _ decide: (inout UsageSnapshot) -> Decision
     ) -> Decision {
         guard let parts else { return decide(&self) }
-        var known = counters ?? UserParts(knowsFallbacks: false)
-        self.parts = known.usages(of: parts, plan, at: observedAt)
-        defer {
-            known.keep(self.parts)
-            counters = known
-            self.parts = []
-        }
-        return decide(&self)
+        // It is taken out, so that it is changed in place.
+        var known = counters.take() ?? UserParts(knowsFallbacks: false)
+        let before = entitlement
+        entitlement = before.with(parts: known.usages(of: parts, plan, at: observedAt))
+        let decision = decide(&self)
+        known.keep(self.parts)
+        counters = known
+        entitlement = entitlement.window == before.window ? before : entitlement.with(parts: [])
+        return decision
     }
 }
 

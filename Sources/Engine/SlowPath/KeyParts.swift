@@ -60,8 +60,10 @@ struct KeyParts: Codable, Equatable {
     /// The counters in which the messages are counted or held, and the part of each.
     var counted: [(id: PartID, part: KeyPart)] {
         PlanLimit.Kind.allCases.compactMap { kind in
-            guard let part = self[kind], let counter = part.counter else { return nil }
-            return (PartID(kind: kind, name: counter), part)
+            guard let part = self[kind], let counter = part.counter, let id = PartID(kind: kind, name: counter) else {
+                return nil
+            }
+            return (id, part)
         }
     }
 

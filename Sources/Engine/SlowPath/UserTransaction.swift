@@ -371,7 +371,7 @@ extension UserTransaction {
     /// Keeps what became of the counters while messages were counted, or held until an instant.
     private mutating func keep(_ counters: UserParts?, holdsEndAt: Instant?) {
         guard let table = counters?.counters else { return }
-        for (id, counter) in zip(table.ids, table.values) {
+        for (id, counter) in table.entries {
             let key = PartKey(period: snapshot.period, id: id)
             guard var part = parts[key], part.counter != counter else { continue }
             part.counter = counter

@@ -16,13 +16,13 @@ struct CountBatchStatement {
     /// The revision of the plans by which the messages of users with parts are charged.
     private let planRevision: Int32
     /// What the groups take of limits of parts, in their order, and the index of each one's group.
-    let charges: [(group: Int, charge: PartCharge)]
+    let charges: [PartCharge]
 
     /// - Parameter usual: the periods in which the row of an uncached user is looked for.
     init(
         _ groups: ArraySlice<Batch.UserRequests>,
         cached: [UserCache.Entry?],
-        charges: [(group: Int, charge: PartCharge)] = [],
+        charges: [PartCharge] = [],
         planRevision: Int32,
         usual: @autoclosure () -> [BillingPeriod]
     ) {
@@ -66,15 +66,15 @@ struct CountBatchStatement {
             groups[first + $0].hasParts ? cached[$0]?.entitlement.plan.name : nil
         }
         parameters.appendInt32s(count: charges.count) { Int32(charges[$0].group + 1) }
-        parameters.appendTexts(count: charges.count) { charges[$0].charge.id.kind.rawValue }
-        parameters.appendTexts(count: charges.count) { charges[$0].charge.id.name }
-        parameters.appendInt64s(count: charges.count) { Int64(charges[$0].charge.messages) }
-        parameters.appendNullableInt32s(count: charges.count) { charges[$0].charge.limit.allowance.map { Int32($0) } }
+        parameters.appendTexts(count: charges.count) { charges[$0].id.kind.rawValue }
+        parameters.appendTexts(count: charges.count) { charges[$0].id.name }
+        parameters.appendInt64s(count: charges.count) { Int64(charges[$0].messages) }
+        parameters.appendNullableInt32s(count: charges.count) { charges[$0].limit.allowance.map { Int32($0) } }
         parameters.appendNullableInt32s(count: charges.count) {
-            (charges[$0].charge.limit.window?.messages).map { Int32($0) }
+            (charges[$0].limit.window?.messages).map { Int32($0) }
         }
         parameters.appendNullableInt32s(count: charges.count) {
-            (charges[$0].charge.limit.window?.seconds).map { Int32($0) }
+            (charges[$0].limit.window?.seconds).map { Int32($0) }
         }
     }
 
@@ -132,25 +132,25 @@ struct CountBatchStatement {
         }
 
         /// The counters of the parts before the batch, by the index of the group; empty if none were counted.
-        func parts(of statement: CountBatchStatement) throws(PostgresError) -> [UserParts?] {
+        func parts(chargedTo charges: [PartCharge], groups: Int) throws(PostgresError) -> [UserParts?] {
             guard !result.isNull(0, countedParts) else { return [] }
             var decoder = CountedPartDecoder()
-            var tables: [PartTable<PartCounter>?] = Array(repeating: nil, count: statement.groups.count)
+            var parts: [UserParts?] = Array(repeating: nil, count: groups)
             var areKnown = true
             try result.forEachInt64(0, countedParts) { number in
                 guard let (index, counter) = decoder.next(number) else { return }
-                guard statement.charges.indices.contains(index) else {
+                guard charges.indices.contains(index) else {
                     areKnown = false
                     return
                 }
-                let (group, charge) = statement.charges[index]
-                tables[group] = tables[group] ?? PartTable()
-                tables[group]?.set(counter.before(charge), for: charge.id)
+                let charge = charges[index]
+                if parts[charge.group] == nil { parts[charge.group] = UserParts(knowsFallbacks: false) }
+                parts[charge.group]?.set(counter.before(charge), for: charge.id)
             }
             guard areKnown else {
                 throw PostgresError.replacedFunction("headroom.count_keyed_batch returned a part that was not sent")
             }
-            return tables.map { $0.map { UserParts($0, knowsFallbacks: false) } }
+            return parts
         }
     }
 
@@ -335,7 +335,7 @@ extension Batch {
         _ counted: CountBatchStatement.Result,
         _ entitlements: [Entitlement?],
         _ holds: [Int: CountBatchStatement.Holds],
-        _ parts: [UserParts?],
+        _ parts: consuming [UserParts?],
         into completions: inout [Completion],
         learn: (UserID, UsageSnapshot, _ messages: Int) -> Void
     ) throws(PostgresError) -> [UserRequests] {
@@ -362,7 +362,7 @@ extension Batch {
             let keyMessages = group.keyed == nil ? 0 : after?.keyMessages ?? 0
             if let keyed = group.keyed { snapshot.takeBack(keyed, keyMessages) }
             let counted = user.count - snapshot.used
-            let parts = parts.isEmpty ? nil : parts[index]
+            let parts = parts.isEmpty ? nil : parts[index].take()
             answer(group, from: &snapshot, keyMessages: keyMessages, parts: parts, into: &completions)
             learn(group.user, snapshot, counted)
         }

@@ -30,7 +30,7 @@ struct PartTransactionTests {
     }
 
     private func key(_ kind: PlanLimit.Kind, _ name: String) -> PartKey {
-        PartKey(period: billingPeriod("2026-11"), id: PartID(kind: kind, name: name))
+        PartKey(period: billingPeriod("2026-11"), id: kind == .model ? .model(name) : .member(member))
     }
 
     private func transaction(
@@ -171,7 +171,8 @@ struct PartTransactionTests {
         ]
         let batch = Batch(requests)
         var group = batch.groups[0]
-        let charges = group.charge(to: plan, batch.requests)
+        var charges: [PartCharge] = []
+        group.charge(to: plan, batch.requests, as: 0, into: &charges)
         #expect(batch.groups[0].hasParts && !group.needsSlowPath)
         // The sums are 2 and 1 of the large model, each taking five, 1 without a model, and 1 of one without a limit.
         #expect(group.messages == 17)
