@@ -184,6 +184,7 @@ struct BatchUnderTest {
             groups,
             cached: cached,
             charges: charge(&groups),
+            requests: arrived,
             planRevision: 1,
             usual: [Fixtures.period]
         )

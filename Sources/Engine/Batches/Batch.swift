@@ -241,8 +241,10 @@ extension Batch.UserRequests {
     }
 
     /// Whether only the slow path executes the group. It executes all keys of a user at once, and takes longer than the
-    /// second batch of a user with two.
-    var needsSlowPath: Bool { keys > 1 || hasParts && keys > 0 || asksForParts && changesUsage }
+    /// second batch of a user with two. Of requests with a key and parts, the fast path knows a `consume` alone.
+    var needsSlowPath: Bool {
+        keys > 1 || hasParts && keys > 0 && (consumes == 0 || range.count > 1) || asksForParts && changesUsage
+    }
 
     /// Whether a request counts, holds or gives back messages.
     var changesUsage: Bool { consumes > 0 || keyed != nil }

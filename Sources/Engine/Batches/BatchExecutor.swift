@@ -98,8 +98,10 @@ struct BatchExecutor {
     private func path(of group: Batch.UserRequests, in batch: Batch) -> Path {
         if group.needsSlowPath { return .slow }
         if !group.changesUsage { return .read }
-        if group.hasParts, users.hasExhaustedParts(of: group.user, in: batch.requests[group.range]) { return .read }
-        if !users.isExhausted(group.user) || group.onlySettlesHolds { return .count }
+        let isExhausted =
+            users.isExhausted(group.user)
+            || group.hasParts && users.hasExhaustedParts(of: group.user, in: batch.requests[group.range])
+        if !isExhausted || group.onlySettlesHolds { return .count }
         // The key may have been used while messages were left. The answer is that of its first use then.
         return group.keyed != nil ? .slow : .read
     }

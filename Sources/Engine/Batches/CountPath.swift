@@ -65,6 +65,7 @@ final class CountPath {
             part.groups,
             cached: cached,
             charges: charges,
+            requests: part.batch.requests,
             planRevision: users.planRevision,
             usual: usualPeriods(users)
         )
@@ -264,7 +265,7 @@ final class CountPath {
             let key = keys[group.user]
             var snapshot = read.snapshot.snapshot(before: group, counted, in: period, key)
             var parts = read.parts
-            for charge in charges[group.user] ?? [] { parts?.takeBack(charge) }
+            for charge in charges[group.user] ?? [] { parts?.takeBack(charge, key?.parts) }
             batch.answer(group, from: &snapshot, keyMessages: key?.messages ?? 0, parts: parts, into: &completions)
             return true
         }

@@ -21,8 +21,11 @@ extension PartCounter {
 
 extension UserParts {
     /// Takes off what was counted, of counters that were read after it.
-    mutating func takeBack(_ charge: PartCharge) {
-        replace(charge.id) { $0.before(charge) }
+    ///
+    /// - Parameter key: the key of the messages, if they have one, whose first answer has the numbers.
+    mutating func takeBack(_ charge: PartCharge, _ key: KeyParts?) {
+        let part = key?.counted.first { $0.id == charge.id }?.part
+        replace(charge.id) { (part.map { $0.counter(charge.limit) } ?? $0).before(charge) }
         allowed[charge.id] = charge.messages
     }
 }
@@ -59,6 +62,8 @@ extension Batch.UserRequests {
                 }
             }
             messages += count * weight
+            keyed?.messages = count * weight
+            keyed?.messagesSoFar = messages
         }
     }
 }

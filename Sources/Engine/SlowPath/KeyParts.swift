@@ -37,6 +37,20 @@ struct KeyParts: Codable, Equatable {
         }
     }
 
+    /// The text of a key whose messages `headroom.count_parts` counts, which adds what it knows of the counters. It is
+    /// no JSONEncoder's, which would take longer than the rest of a message; names have no letter that JSON escapes.
+    static func textBeforeCounting(_ parts: MessageParts, _ plan: Plan) -> String {
+        var weight = 1
+        var fields = ""
+        for part in parts.all {
+            let limit = plan.limit(of: part)
+            if let limit, part.kind == .model { weight = limit.weight }
+            let counter = limit.map { ",\"counter\":\"\(PartID(part, $0).name)\"" } ?? ",\"first\":{}"
+            fields += ",\"\(part.kind.rawValue)\":{\"name\":\"\(part.name)\"\(counter)}"
+        }
+        return "{\"weight\":\(weight)\(fields)}"
+    }
+
     subscript(kind: PlanLimit.Kind) -> KeyPart? {
         get {
             switch kind {
@@ -97,6 +111,18 @@ struct KeyPart: Codable, Equatable {
     /// The numbers of the first answer, and of the answer to COMMIT.
     var first: Numbers?
     var commit: Numbers?
+
+    /// The counter after the first answer.
+    func counter(_ limit: PlanLimit) -> PartCounter {
+        var counter = PartCounter()
+        (counter.used, counter.held) = (first?.used ?? 0, first?.held ?? 0)
+        (counter.windowUsed, counter.windowHeld) = (first?.windowUsed ?? 0, first?.windowHeld ?? 0)
+        if let window, let seconds = limit.window?.seconds {
+            let openedAt = Instant(microsecondsSince1970: window)
+            (counter.windowOpenedAt, counter.windowEndsAt) = (openedAt, openedAt.advanced(bySeconds: Int64(seconds)))
+        }
+        return counter
+    }
 }
 
 extension PartUsage {

@@ -17,12 +17,15 @@ struct CountBatchStatement {
     private let planRevision: Int32
     /// What the groups take of limits of parts, in their order, and the index of each one's group.
     let charges: [PartCharge]
+    /// The requests of the batch, in which the groups are ranges.
+    private let requests: [BatchedRequest]
 
     /// - Parameter usual: the periods in which the row of an uncached user is looked for.
     init(
         _ groups: ArraySlice<Batch.UserRequests>,
         cached: [UserCache.Entry?],
         charges: [PartCharge] = [],
+        requests: [BatchedRequest],
         planRevision: Int32,
         usual: @autoclosure () -> [BillingPeriod]
     ) {
@@ -32,6 +35,7 @@ struct CountBatchStatement {
         periods = PeriodOrdinals(cached, usual: usual())
         isPlain = !groups.contains { $0.keyed != nil || $0.hasParts }
         self.charges = charges
+        self.requests = requests
     }
 
     var query: PreparedQuery { isPlain ? CountBatchStatement.plain : CountBatchStatement.keyed }
@@ -85,6 +89,13 @@ struct CountBatchStatement {
         parameters.appendNullableInt32s(count: groups.count) { groups[first + $0].keyed?.messages.map { Int32($0) } }
         parameters.appendInt64s(count: groups.count) { Int64(groups[first + $0].keyed?.messagesSoFar ?? 0) }
         parameters.appendInt32s(count: groups.count) { Int32(groups[first + $0].keyed?.holdSeconds ?? 0) }
+        let (cached, requests) = (cached, requests)
+        let haveParts = groups.contains { $0.keyed != nil && $0.hasParts }
+        parameters.appendTexts(count: haveParts ? groups.count : 0) {
+            let group = groups[first + $0]
+            guard group.keyed != nil, let plan = cached[$0]?.entitlement.plan else { return nil }
+            return requests[group.range.lowerBound].parts.map { KeyParts.textBeforeCounting($0, plan) }
+        }
     }
 
     /// The counts of all users who were counted, and the rows of those whose entitlement the lane has not cached, or

@@ -11,9 +11,10 @@ struct ReplacedFunctionTests {
     private static let parameters = """
         p_bucket smallint, p_lane uuid, p_number bigint, p_users uuid[], p_periods text[], p_period_ordinals integer[],
         p_messages bigint[], p_versions bigint[], p_keys text[], p_verbs text[], p_key_messages integer[],
-        p_key_sums bigint[], p_hold_seconds integer[], p_plan_revision integer, p_plans text[], p_part_users integer[],
-        p_part_kinds text[], p_part_names text[], p_part_messages bigint[], p_part_limits integer[],
-        p_part_window_limits integer[], p_part_window_seconds integer[], p_buckets_revision integer
+        p_key_sums bigint[], p_hold_seconds integer[], p_key_parts text[], p_plan_revision integer, p_plans text[],
+        p_part_users integer[], p_part_kinds text[], p_part_names text[], p_part_messages bigint[],
+        p_part_limits integer[], p_part_window_limits integer[], p_part_window_seconds integer[],
+        p_buckets_revision integer
         """
 
     /// Columns of headroom.counted_batch, with another value in place of one.
@@ -45,8 +46,8 @@ struct ReplacedFunctionTests {
                 select \(Self.columns(column, value))
                 from headroom.sound_count_keyed_batch(
                     p_bucket, p_lane, p_number, p_users, p_periods, p_period_ordinals, p_messages, p_versions, p_keys,
-                    p_verbs, p_key_messages, p_key_sums, p_hold_seconds, p_plan_revision, p_plans, p_part_users,
-                    p_part_kinds, p_part_names, p_part_messages, p_part_limits, p_part_window_limits,
+                    p_verbs, p_key_messages, p_key_sums, p_hold_seconds, p_key_parts, p_plan_revision, p_plans,
+                    p_part_users, p_part_kinds, p_part_names, p_part_messages, p_part_limits, p_part_window_limits,
                     p_part_window_seconds, p_buckets_revision
                 ) as sound
             $$;

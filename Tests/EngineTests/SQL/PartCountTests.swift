@@ -191,7 +191,7 @@ struct PartCountTests {
                     0::smallint, '00000000-0000-0000-0000-000000000001',
                     (select number + 1 from headroom.lane_receipts), array['\(ada)', '\(user(2))']::uuid[],
                     array['2026-11'], array[1, 1], array[5 * p_messages, 1], array[0, 0], array[null, null],
-                    array[null, null], array[null::integer, null], array[0, 0], array[0, 0], p_revision,
+                    array[null, null], array[null::integer, null], array[0, 0], array[0, 0], '{}', p_revision,
                     array['paid', null], array[1, 1], array['model', 'member'], array['large*', '\(Self.member)'],
                     array[p_messages, 5 * p_messages], array[10, 100], array[4, null], array[10800, null],
                     (select buckets_revision from headroom.plan_revision)

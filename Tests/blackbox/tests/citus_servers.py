@@ -34,7 +34,7 @@ class Servers(Case):
             counted = session.number(
                 f"select cardinality(counts) from headroom.count_keyed_batch({bucket}::smallint, '{lane}', 1, array['{user}']::uuid[],"
                 f" array['{answer['period']}'], array[1], array[1::bigint], array[0::bigint], array['used'], array['consume'], array[1],"
-                f" array[1::bigint], array[0], 0, '{{}}', '{{}}', '{{}}', '{{}}', '{{}}', '{{}}', '{{}}', '{{}}', {revision}) as batch"
+                f" array[1::bigint], array[0], '{{}}', 0, '{{}}', '{{}}', '{{}}', '{{}}', '{{}}', '{{}}', '{{}}', '{{}}', {revision}) as batch"
                 " where batch.counts is not null"
             )
             session.run("rollback")

@@ -34,7 +34,7 @@ class KeptPlans(StatementCase):
 
     def test_the_call_of_each_batch_is_planned_once(self):
         revision = self.psql.number("select buckets_revision from headroom.plan_revision")
-        keys, parts = "'{}', " * 10, "'{}', " * 8
+        keys, parts = "'{}', " * 11, "'{}', " * 8
         for server, bucket in self.servers():
             for name, arguments in (
                 ("count_batch", lambda number: f"{bucket}, '{lane}', {number}, '{{}}', '{{}}', '{{}}', '{{}}', '{{}}', {revision}"),

@@ -11,15 +11,17 @@
 -- rolled back, and counted again without the users whose keys exist. After unique_violation or serialization_failure,
 -- another session has just written one of the keys, and the caller sends the batch again.
 --
--- p_plans: empty, or the plan of each user whose messages have parts and no key; else null. p_part_users to
--- p_part_window_seconds: their limits (headroom.count_parts) in revision p_plan_revision of the plans. Users whose plan
--- has changed since take the slow path, and so do users of whom a part does not fit. The others are counted again.
+-- p_plans: empty, or the plan of each user whose messages have parts, else null. p_part_users to p_part_window_seconds:
+-- their limits (headroom.count_parts) in revision p_plan_revision of the plans. p_key_parts: null, or the parts of the
+-- key as Engine's KeyParts has them before counting. Users whose plan has changed since take the slow path, and so do
+-- users of whom a part does not fit. The others are counted again.
 create or replace function headroom.count_keyed_batch(
     p_bucket smallint, p_lane uuid, p_number bigint, p_users uuid[], p_periods text[], p_period_ordinals integer[],
     p_messages bigint[], p_entitlement_versions bigint[], p_keys text[], p_verbs text[], p_key_messages integer[],
-    p_key_sums bigint[], p_hold_seconds integer[], p_plan_revision integer, p_plans text[], p_part_users integer[],
-    p_part_kinds text[], p_part_names text[], p_part_messages bigint[], p_part_limits integer[],
-    p_part_window_limits integer[], p_part_window_seconds integer[], p_buckets_revision integer
+    p_key_sums bigint[], p_hold_seconds integer[], p_key_parts text[], p_plan_revision integer, p_plans text[],
+    p_part_users integer[], p_part_kinds text[], p_part_names text[], p_part_messages bigint[],
+    p_part_limits integer[], p_part_window_limits integer[], p_part_window_seconds integer[],
+    p_buckets_revision integer
 ) returns headroom.counted_batch
     language plpgsql
 as $$
@@ -47,8 +49,10 @@ declare
     v_key_windows timestamptz[];
     v_hold_ends timestamptz[];
     v_reads_all_keys boolean := false;
-    -- The rows of users with parts must have these plans; null without such users.
-    v_plans text[] := nullif(p_plans, '{}');
+    v_has_parts constant boolean := p_plans <> '{}';
+    v_left_out uuid[] := '{}';
+    v_key_parts jsonb[];
+    v_plan text;
     v_enforced boolean;
     v_settles boolean;
     v_user uuid;
@@ -65,6 +69,7 @@ declare
     v_counted bigint[];
     v_returned_users uuid[];
     v_batch headroom.counted_batch;
+    v_detail text;
 begin
     select revised.revision, revised.words_revision, revised.buckets_revision
     into v_revision, v_batch.words_revision, v_buckets_revision
@@ -92,6 +97,8 @@ begin
             v_window_held_of integer[];
             v_window_limit_of integer[];
             v_enforced_of boolean[];
+            -- The plans of these users have changed.
+            v_changed uuid[] := '{}';
         begin
             v_ordinal := 0;
             v_counted := '{}';
@@ -103,28 +110,25 @@ begin
                     p_hold_seconds, v_reads_all_keys, v_now
                 ) as looked_up;
             end if;
+            if v_left_out <> '{}' then
+                v_users := array(select kept from unnest(v_users) as kept where kept <> all(v_left_out));
+            end if;
             for v_user, v_count, v_held, v_limit, v_generation, v_entitlement_version, v_window_opened_at,
-                v_window_count, v_window_held, v_window_limit, v_enforced in
+                v_window_count, v_window_held, v_window_limit, v_enforced, v_plan in
                 update public.message_usage as usage
                 set message_count = usage.message_count
                         + coalesce(v_equal_messages, v_messages[width_bucket(usage.user_id, p_users)]),
-                    held = case
-                        when v_has_holds then usage.held + v_holds[width_bucket(usage.user_id, p_users)]
-                        else usage.held
-                    end,
-                    usable_until = case
-                        when v_hold_ends is null then usage.usable_until
-                        else least(usage.usable_until, v_hold_ends[width_bucket(usage.user_id, p_users)])
-                    end,
+                    -- The element of a null array is null, and the index is not computed.
+                    held = usage.held + coalesce(v_holds[width_bucket(usage.user_id, p_users)], 0),
+                    usable_until = least(usage.usable_until, v_hold_ends[width_bucket(usage.user_id, p_users)]),
                     updated_at = v_now,
-                    window_count = case
-                        when usage.window_limit is null then usage.window_count
-                        else usage.window_count
-                            + coalesce(v_equal_messages, v_messages[width_bucket(usage.user_id, p_users)])
+                    window_count = usage.window_count + case
+                        when usage.window_limit is null then 0
+                        else coalesce(v_equal_messages, v_messages[width_bucket(usage.user_id, p_users)])
                     end,
-                    window_held = case
-                        when usage.window_limit is null or not v_has_holds then usage.window_held
-                        else usage.window_held + v_holds[width_bucket(usage.user_id, p_users)]
+                    window_held = usage.window_held + case
+                        when usage.window_limit is null then 0
+                        else coalesce(v_holds[width_bucket(usage.user_id, p_users)], 0)
                     end
                 where usage.bucket = p_bucket and usage.user_id = any(v_users)
                     and usage.billing_period >= v_first_period and usage.billing_period <= v_last_period
@@ -143,11 +147,6 @@ begin
                                 - usage.window_count::bigint - usage.window_held
                             else -1
                         end
-                    )
-                    and (
-                        v_plans is null or v_plans[width_bucket(usage.user_id, p_users)] is null
-                        or usage.plan = v_plans[width_bucket(usage.user_id, p_users)]
-                        and usage.plan_revision = p_plan_revision
                     )
                     -- A hold that ends was made in the present window, or there is none.
                     and (
@@ -173,7 +172,7 @@ begin
                 returning
                     usage.user_id, usage.message_count, usage.held, usage."limit", usage.generation,
                     usage.entitlement_version, usage.window_opened_at, usage.window_count, usage.window_held,
-                    usage.window_limit, usage.enforced
+                    usage.window_limit, usage.enforced, usage.plan
             loop
                 v_ordinal := v_ordinal + 1;
                 if p_users[v_ordinal] is distinct from v_user then
@@ -188,8 +187,11 @@ begin
                     or greatest(v_held, v_window_held) > 0 or v_settles then
                     v_returned_users := v_returned_users || v_user;
                 end if;
-                if v_plans is not null then
+                if v_has_parts then
                     v_enforced_of[v_ordinal] := v_enforced is not false;
+                    if p_plans[v_ordinal] <> coalesce(case when p_plan_revision = v_revision then v_plan end, '') then
+                        v_changed := v_changed || v_user;
+                    end if;
                 end if;
                 continue when p_keys[v_ordinal] is null;
                 if v_settles then
@@ -208,17 +210,20 @@ begin
                 end if;
             end loop;
 
-            if p_part_users <> '{}' then
-                v_batch.parts := headroom.count_parts(
+            if v_changed <> '{}' then
+                raise exception 'plans have changed' using errcode = 'HR014', detail = v_changed::text;
+            elsif v_has_parts then
+                select counted.counted_parts, counted.key_parts into v_batch.parts, v_key_parts
+                from headroom.count_parts(
                     p_bucket, p_users, p_periods, v_periods, p_part_users, p_part_kinds, p_part_names, p_part_messages,
-                    p_part_limits, p_part_window_limits, p_part_window_seconds, v_enforced_of, v_plans, v_now
-                );
+                    p_part_limits, p_part_window_limits, p_part_window_seconds, v_enforced_of, p_key_parts, v_now
+                ) as counted;
             end if;
             if v_used_of is not null or v_settled <> '{}' then
                 perform headroom.write_keys(
                     p_bucket, p_users, p_periods, v_periods, p_keys, p_verbs, p_key_messages, v_settled,
                     v_key_messages, v_hold_ends, v_generation_of, v_used_of, v_held_of, v_limit_of,
-                    v_window_opened_at_of, v_window_used_of, v_window_held_of, v_window_limit_of, v_now
+                    v_window_opened_at_of, v_window_used_of, v_window_held_of, v_window_limit_of, v_key_parts, v_now
                 );
             end if;
             exit;
@@ -230,17 +235,12 @@ begin
                 end if;
                 v_reads_all_keys := true;
             when sqlstate 'HR014' then
-                get stacked diagnostics v_plans = pg_exception_detail;
+                get stacked diagnostics v_detail = pg_exception_detail;
+                v_left_out := v_left_out || v_detail::uuid[];
         end;
     end loop;
 
-    update headroom.lane_receipts as receipt
-    set number = p_number, counts = v_counted, answers = null, updated_at = v_now
-    where receipt.bucket = p_bucket and receipt.lane = p_lane and receipt.number = p_number - 1;
-    if not found then
-        perform headroom.raise_other_receipt(p_bucket, p_lane, p_number);
-    end if;
-    v_batch.counts := v_counted;
+    v_batch.counts := headroom.write_counts(p_bucket, p_lane, p_number, v_counted, v_now);
     v_batch.observed_at := v_now;
     v_batch.usage_rows := case when v_returned_users <> '{}' then headroom.counted_rows(
         p_bucket, p_users, p_periods, v_periods, v_returned_users, v_key_messages

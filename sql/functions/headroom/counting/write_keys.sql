@@ -2,14 +2,15 @@
 -- periods): inserts those of CONSUME and RESERVE, and settles the holds of those that are committed or released.
 -- p_settled: the users of the latter, as ordinals. p_held_messages, p_hold_ends: what each key held, and when a new
 -- hold ends. p_generation_of to p_window_limit_of: for each counted user with a key, but not that of a RELEASE, what
--- the answer shows; p_held_of is null for 0. The caller has locked the usage rows. Raises unique_violation if a key
--- exists, and serialization_failure if another session has written one that is to be settled.
+-- the answer shows; p_held_of is null for 0. p_key_parts: null, or Engine's KeyParts of each key. The caller has locked
+-- the usage rows. Raises unique_violation if a key exists, and serialization_failure if another session has written one
+-- that is to be settled.
 create or replace function headroom.write_keys(
     p_bucket smallint, p_users uuid[], p_periods text[], p_period_ordinals integer[], p_keys text[], p_verbs text[],
     p_key_messages integer[], p_settled integer[], p_held_messages integer[], p_hold_ends timestamptz[],
     p_generation_of bigint[], p_used_of integer[], p_held_of integer[], p_limit_of integer[],
     p_window_opened_at_of timestamptz[], p_window_used_of integer[], p_window_held_of integer[],
-    p_window_limit_of integer[], p_at timestamptz
+    p_window_limit_of integer[], p_key_parts jsonb[], p_at timestamptz
 ) returns void
     language plpgsql
 as $$
@@ -18,14 +19,14 @@ declare
 begin
     insert into headroom.message_keys (
         bucket, user_id, created_at, generation, messages, used, held, "limit", expires_at, verb, status,
-        billing_period, key, window_opened_at, window_used, window_held, window_limit
+        billing_period, key, window_opened_at, window_used, window_held, window_limit, parts
     )
     select
         p_bucket, p_users[ordinal], p_at, p_generation_of[ordinal], p_key_messages[ordinal], p_used_of[ordinal],
         coalesce(p_held_of[ordinal], 0), p_limit_of[ordinal], p_hold_ends[ordinal],
         left(p_verbs[ordinal], 1)::"char", case when p_verbs[ordinal] = 'reserve' then 'h' else 'c' end,
         p_periods[p_period_ordinals[ordinal]], p_keys[ordinal], p_window_opened_at_of[ordinal],
-        p_window_used_of[ordinal], p_window_held_of[ordinal], p_window_limit_of[ordinal]
+        p_window_used_of[ordinal], p_window_held_of[ordinal], p_window_limit_of[ordinal], p_key_parts[ordinal]
     from generate_subscripts(p_used_of, 1) as ordinal
     where p_used_of[ordinal] is not null and p_verbs[ordinal] <> 'commit';
     if p_settled = '{}' then

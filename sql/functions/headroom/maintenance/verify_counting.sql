@@ -36,7 +36,7 @@ begin
     select counted.counts into v_counts from headroom.count_keyed_batch(
         headroom.bucket_of(v_user), v_lane, 1, array[v_user], array[v_period], array[1],
         array[1::bigint], array[(-9223372036854775808)::bigint], array['verification'],
-        array['consume'], array[1], array[1::bigint], array[0], 0, '{}', '{}', '{}', '{}', '{}', '{}', '{}', '{}',
+        array['consume'], array[1], array[1::bigint], array[0], '{}', 0, '{}', '{}', '{}', '{}', '{}', '{}', '{}', '{}',
         (select revised.buckets_revision from headroom.plan_revision as revised)
     ) as counted
     where counted.counts is not null;

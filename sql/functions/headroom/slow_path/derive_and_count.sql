@@ -89,13 +89,7 @@ begin
             (v_period_ordinals[v_ordinal]::bigint << 48) | (v_ordinal::bigint << 32) | v_message_counts[v_index]
         );
     end loop;
-    update headroom.lane_receipts as receipt
-    set number = p_number, counts = v_counted, answers = null, updated_at = v_now
-    where receipt.bucket = p_bucket and receipt.lane = p_lane and receipt.number = p_number - 1;
-    if not found then
-        perform headroom.raise_other_receipt(p_bucket, p_lane, p_number);
-    end if;
-    v_batch.counts := v_counted;
+    v_batch.counts := headroom.write_counts(p_bucket, p_lane, p_number, v_counted, v_now);
     v_batch.observed_at := v_now;
     if v_counted <> '{}' then
         v_batch.usage_rows := headroom.counted_rows(
