@@ -110,17 +110,27 @@ struct UserCache {
     }
 
     mutating func learnExhaustion(_ user: UserID, _ snapshot: UsageSnapshot) {
-        guard snapshot.parts.isEmpty else {
-            var withoutParts = snapshot
-            withoutParts.parts = []
-            learnExhaustion(user, withoutParts)
-            for usage in snapshot.parts {
-                let part = UserPart(user: user, part: usage.part)
-                if exhaustedParts.count >= generationCapacity { exhaustedParts.removeAll(keepingCapacity: true) }
-                if snapshot.isUsedUp(usage) { exhaustedParts.insert(part) } else { exhaustedParts.remove(part) }
-            }
-            return
+        if snapshot.parts.isEmpty {
+            learnExhaustion(user, withoutParts: snapshot)
+        } else {
+            learnExhaustion(user, withParts: snapshot)
         }
+    }
+
+    private mutating func learnExhaustion(_ user: UserID, withParts snapshot: UsageSnapshot) {
+        var withoutParts = snapshot
+        withoutParts.parts = []
+        learnExhaustion(user, withoutParts: withoutParts)
+        for usage in snapshot.parts {
+            let part = UserPart(user: user, part: usage.part)
+            if exhaustedParts.count >= generationCapacity { exhaustedParts.removeAll(keepingCapacity: true) }
+            if snapshot.isUsedUp(usage) { exhaustedParts.insert(part) } else { exhaustedParts.remove(part) }
+        }
+    }
+
+    /// It is inlined, because each counted message calls it.
+    @inline(__always)
+    private mutating func learnExhaustion(_ user: UserID, withoutParts snapshot: UsageSnapshot) {
         if snapshot.refusal(of: 1) != nil {
             if exhausted.count >= generationCapacity { exhausted.removeAll(keepingCapacity: true) }
             exhausted.insert(user)
