@@ -41,7 +41,7 @@ enum {
     USER_TEXT_LENGTH = 36,
     KEY_LENGTH = 32,
     REPLY_MAXIMUM = 256,
-    PARAMETERS_MAXIMUM = 23,
+    PARAMETERS_MAXIMUM = 24,
     PARAMETERS_LENGTH = 1024 + BATCH_MAXIMUM * 160,
     /* In PostgreSQL's catalog. */
     INT8_TYPE = 20,
@@ -401,7 +401,8 @@ static void count_with_headroom(struct lane *lane, const struct group *groups, i
         append_equal(parameters, 1, count);
         append_messages(parameters, groups, count, INT8_TYPE, 8);
         append_equal(parameters, 0, count);
-        /* The revision of the plans, and empty lists of plans and limits: no message names a model or a member. */
+        /* Empty lists of parts, plans and limits, and the revision of the plans: no message names a model or a member. */
+        begin_array(parameters, TEXT_TYPE, 0);
         begin_parameter(parameters);
         put_number(parameters, 0, 4);
         static const int lists[] = {

@@ -56,11 +56,13 @@ struct KeyPathTests {
                     if case .batched(.release, _) = request.operation { nil } else { outcome }
                 }
                 try await expectPath(isSlow: otherKeys > 0, database, isFirst: round == 0)
-                let inParts = users.flatMap { user in
-                    let age = generator.chance(15) ? min(round, 2) : 0
-                    let key = messageKey("in parts \(round - age)")
-                    let messages = generator.element(of: [1, 1, 1, 2])
-                    let operation = EngineOperation.consume(messages, key: key).inParts(Self.parts(&generator))
+                let inParts = users.enumerated().flatMap { index, user in
+                    let number = generator.chance(15) ? max(round - 2, 0) : round
+                    let key = messageKey("in parts \(number)")
+                    // A repeated key has mostly the parts of its first use.
+                    var ofKey = SeededGenerator(seed: seed &+ UInt64(number * users.count + index))
+                    let parts = generator.chance(5) ? Self.parts(&generator) : Self.parts(&ofKey)
+                    let operation = EngineOperation.consume(1, key: key).inParts(parts)
                     let others = (0..<otherKeys).map { EngineOperation.release(messageKey("never used \($0)")) }
                     return ([operation] + others).map { (user, $0) }
                 }

@@ -12,7 +12,7 @@ struct LockOrderTests {
         case plain = ""
         case keyed = """
             , array['k1', 'k2', null], array['consume', 'reserve', null], array[1, 1, 0], array[1, 0, 0]::bigint[],
-            array[0, 60, 0], 0, '{}', '{}', '{}', '{}', '{}', '{}', '{}', '{}'
+            array[0, 60, 0], '{}', 0, '{}', '{}', '{}', '{}', '{}', '{}', '{}', '{}'
             """
         case severalPeriods = "several periods and numbers"
 

@@ -26,6 +26,7 @@ class Servers(Case):
         user, lane = self.user(), uuid.uuid4()
         answer = Answer(self.send_command(f"CONSUME {user} key=used"))
         bucket, revision = self.psql.run(f"select headroom.bucket_of('{user}'), buckets_revision from headroom.plan_revision")[0]
+        parts = "'{}', " * 8
         for node in self.cluster.nodes:
             session = node.session(self.database)
             self.addCleanup(session.close)
@@ -34,7 +35,7 @@ class Servers(Case):
             counted = session.number(
                 f"select cardinality(counts) from headroom.count_keyed_batch({bucket}::smallint, '{lane}', 1, array['{user}']::uuid[],"
                 f" array['{answer['period']}'], array[1], array[1::bigint], array[0::bigint], array['used'], array['consume'], array[1],"
-                f" array[1::bigint], array[0], '{{}}', 0, '{{}}', '{{}}', '{{}}', '{{}}', '{{}}', '{{}}', '{{}}', '{{}}', {revision}) as batch"
+                f" array[1::bigint], array[0], '{{}}', 0, {parts}{revision}) as batch"
                 " where batch.counts is not null"
             )
             session.run("rollback")
