@@ -104,20 +104,20 @@ public struct Allowances: RandomAccessCollection, Sendable, Equatable {
     /// Returns nil if the plan has no such allowance.
     public subscript(name: Allowance.Name) -> Allowance? { first { $0.name == name } }
 
-    /// It is written out, because the iterator's copies would cost more than what is done with the allowances.
+    /// Calls `body` with each allowance. An iterator's copies would cost more than what is done with the allowances.
     @inline(__always)
-    public func forEach(_ body: (Allowance) throws -> Void) rethrows {
-        try body(period)
+    func visit(_ body: (Allowance) -> Void) {
+        body(period)
         guard let second else { return }
-        try body(second)
-        for other in others { try body(other) }
+        body(second)
+        for other in others { body(other) }
     }
 
     /// The fullest allowance, and of equally full ones the first. It decides tier, display and banner of a user with
     /// access.
     public var fullest: Allowance {
         var fullest = period
-        forEach { if $0.isFuller(than: fullest) { fullest = $0 } }
+        visit { if $0.isFuller(than: fullest) { fullest = $0 } }
         return fullest
     }
 
@@ -125,7 +125,7 @@ public struct Allowances: RandomAccessCollection, Sendable, Equatable {
     /// used up, and otherwise the first into which they do not fit.
     public func refusing(_ messages: Int) -> Allowance? {
         var refusing: Allowance?
-        forEach { allowance in
+        visit { allowance in
             guard !allowance.fits(messages) else { return }
             if refusing.map({ allowance.isUsedUp && !$0.isUsedUp }) ?? true { refusing = allowance }
         }

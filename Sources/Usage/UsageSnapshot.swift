@@ -287,15 +287,15 @@ extension UsageSnapshot {
         return Tier(used: fullest.taken, limit: fullest.limit, plan: plan)
     }
 
-    /// The user's tier, and the sum of the ranks of all allowances' tiers. A message lowers none of them, so that one was
-    /// crossed if the sum has grown. It is 0 for a user with one allowance, whose tier tells it.
+    /// The user's tier, and the sum of the ranks of all allowances' tiers. A message lowers none of them, so that one
+    /// was crossed if the sum has grown. It is 0 for a user with one allowance, whose tier tells it.
     @inline(__always)
     var tiers: (user: Tier, sum: Int) { hasOtherAllowances ? allTiers : (tier, 0) }
 
     @inline(never) private var allTiers: (user: Tier, sum: Int) {
         let allowances = allowances
         var sum = 0
-        allowances.forEach { sum += Tier(used: $0.taken, limit: $0.limit, plan: plan).rank }
+        allowances.visit { sum += Tier(used: $0.taken, limit: $0.limit, plan: plan).rank }
         let fullest = allowances.fullest
         return (denialReason == nil ? Tier(used: fullest.taken, limit: fullest.limit, plan: plan) : .blocked, sum)
     }
