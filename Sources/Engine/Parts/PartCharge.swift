@@ -25,7 +25,7 @@ extension UserParts {
     /// - Parameter key: the key of the messages, if they have one, whose first answer has the numbers.
     mutating func takeBack(_ charge: PartCharge, _ key: KeyParts?) {
         let part = key?.counted.first { $0.id == charge.id }?.part
-        replace(charge.id) { (part.map { $0.counter(charge.limit) } ?? $0).before(charge) }
+        replace(charge.id) { present in (part?.counter(charge.limit, present) ?? present).before(charge) }
         allowed[charge.id] = charge.messages
     }
 }

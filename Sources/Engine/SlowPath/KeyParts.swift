@@ -113,14 +113,16 @@ struct KeyPart: Codable, Equatable {
     var commit: Numbers?
 
     /// The counter after the first answer.
-    func counter(_ limit: PlanLimit) -> PartCounter {
-        var counter = PartCounter()
+    ///
+    /// - Parameter present: the counter now, which has the end of a window that is still open.
+    func counter(_ limit: PlanLimit, _ present: PartCounter) -> PartCounter {
+        var counter = present
         (counter.used, counter.held) = (first?.used ?? 0, first?.held ?? 0)
         (counter.windowUsed, counter.windowHeld) = (first?.windowUsed ?? 0, first?.windowHeld ?? 0)
-        if let window, let seconds = limit.window?.seconds {
-            let openedAt = Instant(microsecondsSince1970: window)
-            (counter.windowOpenedAt, counter.windowEndsAt) = (openedAt, openedAt.advanced(bySeconds: Int64(seconds)))
-        }
+        let openedAt = window.map { Instant(microsecondsSince1970: $0) }
+        guard openedAt != present.windowOpenedAt else { return counter }
+        counter.windowOpenedAt = openedAt
+        counter.windowEndsAt = limit.window.flatMap { openedAt?.advanced(bySeconds: Int64($0.seconds)) }
         return counter
     }
 }

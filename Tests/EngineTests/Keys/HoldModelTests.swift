@@ -165,9 +165,11 @@ extension Outcome {
         let window = snapshot.window.map { " window \(snapshot.windowUsed)+\(snapshot.windowHeld)/\($0.limit)" } ?? ""
         let parts = snapshot.parts.map { part in
             let (name, counter) = (part.limit?.name ?? "no limit", part.counter)
-            return " \(name) \(counter.used)+\(counter.held), window \(counter.windowUsed)+\(counter.windowHeld)"
+            let end = counter.windowEndsAt.map { " until \($0)" } ?? ""
+            return " \(name) \(counter.used)+\(counter.held), window \(counter.windowUsed)+\(counter.windowHeld)\(end)"
         }
         let counts = "\(snapshot.used)+\(snapshot.held)\(window)\(parts.joined())"
-        return "\(answer.status) \(snapshot.plan.name) \(snapshot.period) \(counts)"
+        let fallback = answer.fallback.map { " or \($0.model.text)" } ?? ""
+        return "\(answer.status) \(snapshot.plan.name) \(snapshot.period) \(counts)\(fallback)"
     }
 }
