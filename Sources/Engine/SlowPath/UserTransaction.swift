@@ -173,6 +173,9 @@ struct UserTransaction {
             if shown.window != window { shown.window = window }
             (shown.windowUsed, shown.windowHeld) = (allowances[.window]?.used ?? 0, allowances[.window]?.held ?? 0)
         }
+        if numbers == nil, key.period != snapshot.period {
+            shown.parts = shown.parts.map { PartUsage($0.part, limit: nil) }
+        }
         if let numbers, !shown.parts.isEmpty {
             shown.parts = shown.parts.map { present in
                 guard let part = key.parts?[present.part.kind] else { return present }
@@ -243,11 +246,13 @@ struct UserTransaction {
         key.status = .counted
         key.commit = UsedKey.Commit(messages: messages, allowances: allowances)
         key.generation = generation
-        let numbers = presentParts(key.parts?.named).map { ($0.part.kind, $0.numbers) }
         for (id, _) in key.parts?.counted ?? [] {
             key.parts?[id.kind]?.generation = parts[PartKey(period: key.period, id: id)]?.generation
         }
-        for (kind, numbers) in numbers { key.parts?[kind]?.commit = numbers }
+        for usage in presentParts(key.parts?.named) {
+            // An answer about a past period shows nothing of parts, whose limits may be those of another plan now.
+            key.parts?[usage.part.kind]?.commit = key.period == snapshot.period ? usage.numbers : KeyPart.Numbers()
+        }
         update(name, key)
         return SlowPathResult(answer(of: key, allowances, nil, as: .allowed), messagesCounted: messages)
     }
@@ -403,6 +408,16 @@ extension UserTransaction {
                 }
                 stored.counter.windowUsed = max(stored.counter.windowUsed + used, 0)
                 stored.counter.windowHeld = max(stored.counter.windowHeld + held, 0)
+            }
+        }
+        guard key.period == snapshot.period, let named = keyParts.named else { return }
+        // As a message does, it ends windows earlier for good if the plan's have become shorter.
+        for usage in presentParts(named) {
+            guard let limit = usage.limit, limit.window != nil, let endsAt = usage.counter.windowEndsAt else {
+                continue
+            }
+            change(PartKey(period: snapshot.period, id: PartID(usage.part, limit))) {
+                $0.counter.windowEndsAt = endsAt
             }
         }
     }

@@ -14,7 +14,11 @@ struct HoldModelTests {
         return database
     }
 
-    @Test("are answered in random histories as by the model", arguments: SeededGenerator.seeds(always: [1, 2]))
+    // In the history of the long seed, a RELEASE ends a member's window for good, because the plan's are shorter now.
+    @Test(
+        "are answered in random histories as by the model",
+        arguments: SeededGenerator.seeds(always: [1, 9_290_883_733_144_980_506])
+    )
     func randomHistory(seed: UInt64) async throws {
         print("keys and holds, history of seed \(seed)")
         let database = try await fresh()
@@ -32,7 +36,12 @@ struct HoldModelTests {
         }
     }
 
-    @Test("are answered as by the model also when replies are lost", arguments: SeededGenerator.seeds(always: [1]))
+    // In the histories of the long seeds, the reply to a message in a window that another plan has opened is lost, and
+    // a COMMIT is repeated that was made while another plan was in force.
+    @Test(
+        "are answered as by the model also when replies are lost",
+        arguments: SeededGenerator.seeds(always: [1, 9_290_883_733_144_980_506, 13_813_615_746_197_492_459])
+    )
     func randomLosses(seed: UInt64) async throws {
         print("keys, holds and lost replies, history of seed \(seed)")
         let database = try await fresh()
