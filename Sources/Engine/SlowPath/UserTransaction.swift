@@ -155,7 +155,7 @@ struct UserTransaction {
                 renews: past?.renews
             )
         }
-        if let named = key.parts?.named { shown.parts = presentParts(named) }
+        if let named = key.parts?.named { shown.parts = self.parts(named, of: key) }
         // The messages were allowed when they were counted or held, even if access has ended since.
         shown.denialReason = nil
         (shown.used, shown.held) = (allowances.period.used, allowances.period.held)
@@ -172,9 +172,6 @@ struct UserTransaction {
             }
             if shown.window != window { shown.window = window }
             (shown.windowUsed, shown.windowHeld) = (allowances[.window]?.used ?? 0, allowances[.window]?.held ?? 0)
-        }
-        if numbers == nil, key.period != snapshot.period {
-            shown.parts = shown.parts.map { PartUsage($0.part, limit: nil) }
         }
         if let numbers, !shown.parts.isEmpty {
             shown.parts = shown.parts.map { present in
@@ -249,9 +246,8 @@ struct UserTransaction {
         for (id, _) in key.parts?.counted ?? [] {
             key.parts?[id.kind]?.generation = parts[PartKey(period: key.period, id: id)]?.generation
         }
-        for usage in presentParts(key.parts?.named) {
-            // An answer about a past period shows nothing of parts, whose limits may be those of another plan now.
-            key.parts?[usage.part.kind]?.commit = key.period == snapshot.period ? usage.numbers : KeyPart.Numbers()
+        if let named = key.parts?.named {
+            for usage in self.parts(named, of: key) { key.parts?[usage.part.kind]?.commit = usage.numbers }
         }
         update(name, key)
         return SlowPathResult(answer(of: key, allowances, nil, as: .allowed), messagesCounted: messages)
@@ -372,6 +368,14 @@ extension UserTransaction {
 
     /// The parts as they are after the requests that were decided so far.
     private func presentParts(_ named: MessageParts?) -> [PartUsage] { charging(named) { $0.parts } }
+
+    /// The parts of a key in its period, with the limits of that period's plan.
+    private func parts(_ named: MessageParts, of key: UsedKey) -> [PartUsage] {
+        guard key.period != snapshot.period, let past = pastUsage[key.period] else { return presentParts(named) }
+        var (shown, counters) = (snapshot, Optional(UserParts(parts, in: key.period)))
+        shown.plan = past.plan ?? shown.plan
+        return shown.charging(named, &counters) { $0.parts }
+    }
 
     /// Keeps what became of the counters while messages were counted, or held until an instant.
     private mutating func keep(_ counters: UserParts?, holdsEndAt: Instant?) {
