@@ -3,7 +3,7 @@ import Usage
 /// The limit of a part of a user's messages, and of members the member: a row of `headroom.usage_parts` without the
 /// user and the period.
 enum PartID: Hashable {
-    /// With the name of the limit.
+    /// The name is that of the limit, which several models may share.
     case model(String)
     case member(UserID)
 
