@@ -90,6 +90,7 @@ extension CountingModel {
         var open = usage()
         let isOpen = open.access == nil && plan.allowance != 0
         for period in rows.keys where !(isOpen && period == open.period) && isUnused(period) { dropRow(period) }
+        if isOpen, plan.isPeriodic { endRows(of: plan.cycle, before: open.allowances[0].opened!) }
         guard isOpen, isUnused(open.period) else {
             let isDated = rows[open.period]?.usage.allowances[0].resets != nil && open.allowances[0].resets != nil
             if isDated { rows[open.period]?.usage.allowances[0].resets = open.allowances[0].resets }
@@ -97,6 +98,13 @@ extension CountingModel {
         }
         open.allowances[0].limit = plan.allowance
         write(open)
+    }
+
+    /// A period of the plan's cycle ends no later than a later one begins, whatever the anchor day was.
+    private mutating func endRows(of cycle: String, before start: Int) {
+        for (period, row) in rows where row.usage.plan.cycle == cycle && row.usage.allowances[0].opened! < start {
+            rows[period]?.usage.allowances[0].resets = row.usage.allowances[0].resets.map { min($0, start) }
+        }
     }
 
     /// FORGET keeps how much of trials and of other plans that never reset was used.
