@@ -370,6 +370,7 @@ BLOCKS: dict[str, Callable[[Result], str]] = {
     "latency": latency,
     "keys": table_of("keys"),
     "holds": table_of("holds"),
+    "parts": table_of("parts"),
     "slow-disk": table_of("slow_disk"),
     "idle": idle,
     "http": http,

@@ -2,7 +2,8 @@
 
 import unittest
 
-from comparison import figures
+from comparison import figures, stages
+from comparison.__main__ import SET_UP
 from comparison.scenario import Goal, Ratio, Scenario
 from comparison.scenarios import SCENARIOS, STAGES, USUAL, measurements_wanted
 from comparison.titles import TITLES
@@ -108,4 +109,7 @@ class Scenarios(unittest.TestCase):
     def test_scenarios_of_a_stage_share_their_measurements(self):
         self.assertLessEqual({"function_best", "redis_zipf"}, measurements_wanted(["function", "zipf"], "main"))
         self.assertEqual(measurements_wanted(["function", "zipf"], "curves"), set())
-        self.assertEqual(len(STAGES), len(set(STAGES)))
+
+    def test_each_stage_is_measured_and_has_an_estimate_of_its_set_up(self):
+        self.assertEqual(set(stages.STAGES), set(STAGES))
+        self.assertEqual(set(SET_UP), set(STAGES))
