@@ -122,6 +122,13 @@ extension CountingModel {
         }
     }
 
+    /// A request that counts nothing writes the row, too, if the plan has changed since: a limit that an operator sets
+    /// afterwards is one of the present plan.
+    mutating func updateOpenRow() {
+        let open = usage()
+        if open.access == nil, rows[open.period] != nil { write(open) }
+    }
+
     mutating func changeRow(_ period: String, by messages: Int) {
         rows[period]?.usage.allowances[0].add(messages, to: \.used)
         rows[period]?.usedAt = now
@@ -151,8 +158,8 @@ extension CountingModel {
         if parts == nil {
             if let window, isClosed(window) { close(window) }
             setCount(0, in: period)
+            rows[period]?.usedAt = now
         }
-        rows[period]?.usedAt = now
         return usage(parts ?? Parts(), in: period) ?? usage(parts ?? Parts())
     }
 

@@ -183,6 +183,7 @@ extension CountingModel {
         seconds: Int? = nil
     ) throws(Failure) -> Reply {
         if let known = keys[key] {
+            updateOpenRow()
             if known.status == "released" { throw .released }
             let isSame = known.isHold == (seconds != nil) && known.messages == messages && known.parts == parts
             if !isSame { throw .conflict }
@@ -212,8 +213,7 @@ extension CountingModel {
         let before = usage(parts)
         var reply = before.decision(messages)
         guard reply.outcome.status == "allowed" else {
-            // A limit that an operator sets after the refusal is one of the present plan.
-            if before.access == nil, rows[before.period] != nil { write(before) }
+            updateOpenRow()
             return reply
         }
         for index in reply.allowances.indices {
@@ -232,6 +232,7 @@ extension CountingModel {
 
     /// COMMIT counts a hold or a part of it in its period, also after the end of period or access.
     mutating func commit(_ messages: Int?, key name: String) throws(Failure) -> Reply {
+        updateOpenRow()
         guard var key = keys[name] else { throw .unknownKey }
         if !key.isHold || key.status == "counted" && messages ?? key.messages != key.counted { throw .conflict }
         if key.status == "released" { throw .released }
@@ -256,6 +257,7 @@ extension CountingModel {
 
     /// RELEASE gives back once what a key holds or has counted.
     mutating func release(key name: String) throws(Failure) -> Reply {
+        updateOpenRow()
         guard let key = keys[name] else { throw .unknownKey }
         keys[name]?.status = "released"
         var released = isActive(key) ? key.messages : 0
