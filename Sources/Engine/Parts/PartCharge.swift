@@ -24,9 +24,11 @@ extension UserParts {
     ///
     /// - Parameter key: the key of the messages, if they have one, whose first answer has the numbers.
     mutating func takeBack(_ charge: PartCharge, _ key: KeyParts?) {
+        guard let present = counters[charge.id] else { return }
         let part = key?.counted.first { $0.id == charge.id }?.part
-        replace(charge.id) { present in (part?.counter(charge.limit, present) ?? present).before(charge) }
-        allowed[charge.id] = charge.messages
+        let counted = part?.counter(charge.limit, present) ?? present
+        allowed[charge.id] = counted
+        set(counted.before(charge), for: charge.id)
     }
 }
 

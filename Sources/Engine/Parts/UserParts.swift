@@ -50,8 +50,9 @@ enum PartID: Hashable {
 struct UserParts {
     /// The counter of a limit without a row is not among them.
     private(set) var counters: PartTable<PartCounter>
-    /// Messages that were allowed when they were counted, even if an operator has changed the plan since.
-    var allowed: [PartID: Int] = [:]
+    /// The counters after messages that were allowed when they were counted, even if an operator has changed the plan
+    /// since.
+    var allowed: [PartID: PartCounter] = [:]
     /// Whether the counters of models to offer were read, too. They are not if nothing is refused.
     private let knowsFallbacks: Bool
 
@@ -68,15 +69,11 @@ struct UserParts {
 
     mutating func set(_ counter: PartCounter, for id: PartID) { counters.set(counter, for: id) }
 
-    mutating func replace(_ id: PartID, with counter: (PartCounter) -> PartCounter) {
-        if let present = counters[id] { counters.set(counter(present), for: id) }
-    }
-
     fileprivate func usages(of parts: MessageParts, _ plan: Plan, at now: Instant) -> [PartUsage] {
         parts.all.map { part in
             var limit = plan.limit(of: part)
-            if !allowed.isEmpty, let known = limit, let messages = allowed[PartID(part, known)] {
-                limit = known.raised(toFit: messages, in: counter(of: part, known, at: now))
+            if !allowed.isEmpty, let known = limit, let counted = allowed[PartID(part, known)] {
+                limit = known.raised(toFit: counted)
             }
             return PartUsage(
                 part,
@@ -128,10 +125,9 @@ extension UsageSnapshot {
 }
 
 extension PlanLimit {
-    /// The limit, raised so that `messages` fit.
-    fileprivate func raised(toFit messages: Int, in counter: PartCounter) -> PlanLimit {
-        let least = counter.used + counter.held + messages
-        let leastInWindow = counter.windowUsed + counter.windowHeld + messages
+    /// The limit, raised so that what is counted fits.
+    fileprivate func raised(toFit counter: PartCounter) -> PlanLimit {
+        let (least, leastInWindow) = (counter.used + counter.held, counter.windowUsed + counter.windowHeld)
         guard allowance ?? .max < least || window?.messages ?? .max < leastInWindow else { return self }
         return PlanLimit(
             kind,

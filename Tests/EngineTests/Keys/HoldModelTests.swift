@@ -14,10 +14,11 @@ struct HoldModelTests {
         return database
     }
 
-    // In the history of the long seed, a RELEASE ends a member's window for good, because the plan's are shorter now.
+    // In the history of the long seed, a RELEASE ends a member's window for good, because the plan's are shorter now. In
+    // that of 7000, a request that counts nothing writes the row of a changed plan.
     @Test(
         "are answered in random histories as by the model",
-        arguments: SeededGenerator.seeds(always: [1, 9_290_883_733_144_980_506])
+        arguments: SeededGenerator.seeds(always: [1, 7000, 9_290_883_733_144_980_506])
     )
     func randomHistory(seed: UInt64) async throws {
         print("keys and holds, history of seed \(seed)")
@@ -37,10 +38,11 @@ struct HoldModelTests {
     }
 
     // In the histories of the long seeds, the reply to a message in a window that another plan has opened is lost, and
-    // a COMMIT is repeated that was made while another plan was in force.
+    // a COMMIT is repeated that was made while another plan was in force. In that of 8015, two messages of a member in
+    // one batch reach the limit, and their reply is lost.
     @Test(
         "are answered as by the model also when replies are lost",
-        arguments: SeededGenerator.seeds(always: [1, 9_290_883_733_144_980_506, 13_813_615_746_197_492_459])
+        arguments: SeededGenerator.seeds(always: [1, 8015, 9_290_883_733_144_980_506, 13_813_615_746_197_492_459])
     )
     func randomLosses(seed: UInt64) async throws {
         print("keys, holds and lost replies, history of seed \(seed)")
