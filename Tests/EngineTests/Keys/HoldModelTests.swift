@@ -14,8 +14,8 @@ struct HoldModelTests {
         return database
     }
 
-    // In the history of the long seed, a RELEASE ends a member's window for good, because the plan's are shorter now. In
-    // that of 7000, a request that counts nothing writes the row of a changed plan.
+    // In the history of the long seed, a RELEASE ends a member's window for good, because the plan's are shorter now.
+    // In that of 7000, a request that counts nothing writes the row of a changed plan.
     @Test(
         "are answered in random histories as by the model",
         arguments: SeededGenerator.seeds(always: [1, 7000, 9_290_883_733_144_980_506])
