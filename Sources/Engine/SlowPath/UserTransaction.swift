@@ -246,11 +246,10 @@ struct UserTransaction {
         for (id, _) in key.parts?.counted ?? [] {
             key.parts?[id.kind]?.generation = parts[PartKey(period: key.period, id: id)]?.generation
         }
-        if let named = key.parts?.named {
-            for usage in self.parts(named, of: key) { key.parts?[usage.part.kind]?.commit = usage.numbers }
-        }
+        let answer = answer(of: key, allowances, nil, as: .allowed)
+        for usage in answer.snapshot.parts { key.parts?[usage.part.kind]?.commit = usage.numbers }
         update(name, key)
-        return SlowPathResult(answer(of: key, allowances, nil, as: .allowed), messagesCounted: messages)
+        return SlowPathResult(answer, messagesCounted: messages)
     }
 
     /// Changes the window in which a key was counted or held, if it is still open.
