@@ -59,10 +59,11 @@ struct KeyPathTests {
                 let inParts = users.enumerated().flatMap { index, user in
                     let number = generator.chance(15) ? max(round - 2, 0) : round
                     let key = messageKey("in parts \(number)")
-                    // A repeated key has mostly the parts of its first use.
+                    // A repeated key has the number of its first use, and mostly the parts.
                     var ofKey = SeededGenerator(seed: seed &+ UInt64(number * users.count + index))
+                    let messages = ofKey.element(of: [1, 1, 1, 2])
                     let parts = generator.chance(5) ? Self.parts(&generator) : Self.parts(&ofKey)
-                    let operation = EngineOperation.consume(1, key: key).inParts(parts)
+                    let operation = EngineOperation.consume(messages, key: key).inParts(parts)
                     let others = (0..<otherKeys).map { EngineOperation.release(messageKey("never used \($0)")) }
                     return ([operation] + others).map { (user, $0) }
                 }
