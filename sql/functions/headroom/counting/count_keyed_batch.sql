@@ -13,8 +13,8 @@
 --
 -- p_plans: empty, or the plan of each user whose messages have parts, else null. p_part_users to p_part_window_seconds:
 -- their limits (headroom.count_parts) in revision p_plan_revision of the plans. p_key_parts: null, or the parts of the
--- key as Engine's KeyParts has them before counting. Users whose plan has changed since take the slow path, and so do
--- users of whom a part does not fit: the batch is then counted again without them.
+-- key as Engine's KeyParts has them before counting. Some users are left out and take the slow path: those whose plan
+-- has changed since, and those whose messages do not fit into the limit of a part. The others are counted again.
 create or replace function headroom.count_keyed_batch(
     p_bucket smallint, p_lane uuid, p_number bigint, p_users uuid[], p_periods text[], p_period_ordinals integer[],
     p_messages bigint[], p_entitlement_versions bigint[], p_keys text[], p_verbs text[], p_key_messages integer[],
