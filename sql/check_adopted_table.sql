@@ -17,7 +17,7 @@ declare
     ];
     v_ours constant text[] := '{generation,released,held,bucket,plan,plan_limit,state,started_at,resets_at,expires_at,'
         'previous_plan,usable_until,plan_revision,entitlement_version,granted,renews,enforced,'
-        'window_opened_at,window_ends_at,window_count,window_held,window_limit}';
+        'window_opened_at,window_ends_at,window_count,window_held,window_limit,extra,extra_expires,usable_count}';
     v_table_row pg_class;
     v_kind text;
     v_findings text[];

@@ -87,12 +87,12 @@ create or replace trigger delete_parts after delete on public.message_usage
 create or replace trigger values_are_in_range
     after insert or update of
         generation, released, plan, plan_limit, "limit", started_at, resets_at, expires_at, granted, plan_revision,
-        entitlement_version, window_limit
+        entitlement_version, window_limit, extra, usable_count
     on public.message_usage
     for each row when (
         least(
             new.message_count, new.held, new.released, new.granted, new."limit", new.plan_limit, new.plan_revision,
-            new.window_count, new.window_held, new.window_limit
+            new.window_count, new.window_held, new.window_limit, new.extra, new.usable_count
         ) < 0
         or least(new.generation, new.entitlement_version) < 0
         or least(new.updated_at, new.started_at, new.resets_at, new.expires_at) < '2000-01-01T00:00:00Z'
@@ -111,7 +111,7 @@ create or replace trigger record_manual_change after insert or update or delete 
 create or replace trigger advance_entitlement_version
     after update of
         "limit", plan, state, started_at, resets_at, expires_at, previous_plan, renews, plan_revision,
-        window_opened_at, window_ends_at, window_limit
+        window_opened_at, window_ends_at, window_limit, extra, extra_expires
     on public.message_usage
     for each row when (
         new.entitlement_version is not distinct from old.entitlement_version
@@ -124,6 +124,7 @@ create or replace trigger advance_entitlement_version
             or new.window_opened_at is distinct from old.window_opened_at
             or new.window_ends_at is distinct from old.window_ends_at
             or new.window_limit is distinct from old.window_limit
+            or new.extra is distinct from old.extra or new.extra_expires is distinct from old.extra_expires
         )
     )
     execute function headroom.advance_entitlement_version();

@@ -7,6 +7,7 @@
 @_exported import struct Usage.CivilTimeZone
 @_exported import enum Usage.DenialReason
 @_exported import enum Usage.Display
+@_exported import struct Usage.Grant
 @_exported import struct Usage.Instant
 @_exported import struct Usage.InvalidMessageKey
 @_exported import struct Usage.LanguageTag

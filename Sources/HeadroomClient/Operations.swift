@@ -7,29 +7,35 @@ extension HeadroomClient {
         try await status(.setPlan(change), .once, deadline: deadline)
     }
 
-    /// Raises the limit of the current period. Each call grants more messages, once even if it is sent again.
+    /// Grants messages beyond the plan's allowance. Each call grants more, once even if it is sent again.
     ///
-    /// - Parameter reason: for the audit log, 1 to 1,024 bytes; nil gives none.
+    /// - Parameters:
+    ///   - reason: for the audit log, 1 to 1,024 bytes; nil gives none.
+    ///   - end: when those that are not used end.
     public func grant(
         _ user: UserID,
         messages: Int,
         reason: String? = nil,
+        end: Grant.End = .withPeriod,
         deadline: Duration? = nil
     ) async throws(HeadroomError) -> UsageStatus {
-        try await grant(user, messages: messages, key: keys.next(), reason: reason, deadline: deadline)
+        try await grant(user, messages: messages, key: keys.next(), reason: reason, end: end, deadline: deadline)
     }
 
-    /// Raises the limit of the current period. Calls with the same key grant once.
+    /// Grants messages beyond the plan's allowance. Calls with the same key grant once.
     ///
-    /// - Parameter reason: for the audit log, 1 to 1,024 bytes; nil gives none.
+    /// - Parameters:
+    ///   - reason: for the audit log, 1 to 1,024 bytes; nil gives none.
+    ///   - end: when those that are not used end.
     public func grant(
         _ user: UserID,
         messages: Int,
         key: MessageKey,
         reason: String? = nil,
+        end: Grant.End = .withPeriod,
         deadline: Duration? = nil
     ) async throws(HeadroomError) -> UsageStatus {
-        let command = Command.grant(user: user, messages: messages, key: key, reason: reason)
+        let command = Command.grant(user: user, Grant(messages, key: key, reason: reason, end: end))
         return try await status(command, .keyed, key: key, deadline: deadline)
     }
 

@@ -4,7 +4,7 @@
 /// these names, and tests compare openapi.json and the page with it. `degraded` stands only in replies without an
 /// answer: messages were let through uncounted (`UncountedAnswer`).
 public enum AnswerField: CaseIterable, Sendable {
-    case user, plan, state, tier, display, used, held, limit, remaining
+    case user, plan, state, tier, display, used, held, limit, remaining, extra, extraExpires
     case windowLimit, windowUsed, windowRemaining, windowResets
     case model, modelLimit, modelUsed, modelRemaining, modelResets
     case member, memberLimit, memberUsed, memberRemaining
@@ -48,6 +48,8 @@ public enum AnswerField: CaseIterable, Sendable {
         case .held: (" held=", .number, false)
         case .limit: (" limit=", .limit, false)
         case .remaining: (" remaining=", .limit, false)
+        case .extra: (" extra=", .number, false)
+        case .extraExpires: (" extra_expires=", .instant, false)
         case .windowLimit: (" window_limit=", .number, false)
         case .windowUsed: (" window_used=", .number, false)
         case .windowRemaining: (" window_remaining=", .number, false)
@@ -229,6 +231,10 @@ extension Answer {
         if snapshot.held > 0 || Writer.isComplete { writer.write(.held, number: snapshot.held) }
         writer.write(.limit, limit: snapshot.limit)
         writer.write(.remaining, limit: snapshot.remaining)
+        if let balances = snapshot.balances {
+            writer.write(.extra, number: balances.messages)
+            writer.write(.extraExpires, ifAny: balances.expiresAt)
+        }
         for allowance in snapshot.otherAllowancesShown {
             let fields = allowance.name.fields
             switch allowance.part {

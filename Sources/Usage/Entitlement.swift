@@ -7,6 +7,8 @@ public final class Entitlement: Sendable {
     public let period: BillingPeriod
     /// Messages allowed in this period, including grants and edits by operators; nil is unlimited.
     public let limit: Int?
+    /// What `limit` includes of balances; nil without any.
+    public let balances: Balances?
     /// The user's window; nil if the plan has none.
     public let window: UsageWindow?
     /// Whether there are allowances beside the period's. It is a flag, because each message reads it and most plans
@@ -38,6 +40,7 @@ public final class Entitlement: Sendable {
         state: SubscriptionState,
         period: BillingPeriod,
         limit: Int?,
+        balances: Balances? = nil,
         window: UsageWindow? = nil,
         startedAt: Instant,
         resetsAt: Instant? = nil,
@@ -51,6 +54,7 @@ public final class Entitlement: Sendable {
         self.state = state
         self.period = period
         self.limit = limit
+        self.balances = balances
         self.window = window
         hasOtherAllowances = window != nil || !parts.isEmpty
         self.startedAt = startedAt
@@ -69,6 +73,7 @@ public final class Entitlement: Sendable {
         state = other.state
         period = other.period
         limit = other.limit
+        balances = other.balances
         window = other.window
         hasOtherAllowances = window != nil || !parts.isEmpty
         startedAt = other.startedAt
@@ -90,6 +95,7 @@ public final class Entitlement: Sendable {
         plan: Plan? = nil,
         period: BillingPeriod? = nil,
         limit: Int?? = nil,
+        balances: Balances?? = nil,
         window: UsageWindow?? = nil,
         startedAt: Instant? = nil,
         resetsAt: Instant?? = nil,
@@ -103,6 +109,7 @@ public final class Entitlement: Sendable {
             state: state,
             period: period ?? self.period,
             limit: limit ?? self.limit,
+            balances: balances ?? self.balances,
             window: window ?? self.window,
             startedAt: startedAt ?? self.startedAt,
             resetsAt: resetsAt ?? self.resetsAt,
@@ -119,7 +126,7 @@ extension Entitlement: Equatable {
     public static func == (lhs: Entitlement, rhs: Entitlement) -> Bool {
         lhs === rhs
             || lhs.plan == rhs.plan && lhs.state == rhs.state && lhs.period == rhs.period && lhs.limit == rhs.limit
-                && lhs.window == rhs.window
+                && lhs.balances == rhs.balances && lhs.window == rhs.window
                 && lhs.startedAt == rhs.startedAt && lhs.resetsAt == rhs.resetsAt && lhs.expiresAt == rhs.expiresAt
                 && lhs.previousPlan == rhs.previousPlan && lhs.renews == rhs.renews && lhs.parts == rhs.parts
     }

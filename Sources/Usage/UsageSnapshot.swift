@@ -219,7 +219,7 @@ extension UsageSnapshot {
                 used: used,
                 held: held,
                 limit: limit,
-                renewedLimit: plan.allowance,
+                renewedLimit: renewedLimit,
                 resetsAt: resetsAt,
                 weight: weight
             ),
@@ -227,6 +227,12 @@ extension UsageSnapshot {
         )
         appendPartAllowances(to: &allowances)
         return allowances
+    }
+
+    /// The limit of the next period: what is left in balances can be sent then, too.
+    private var renewedLimit: Int? {
+        guard let balances else { return plan.allowance }
+        return plan.allowance.map { $0 + balances.messages }
     }
 
     private var windowAllowance: Allowance? {

@@ -72,17 +72,19 @@ struct PlanResetCommand: AsyncParsableCommand {
 struct PlanGrantCommand: AsyncParsableCommand {
     static let configuration = CommandConfiguration(
         commandName: "grant",
-        abstract: "Raise a user's limit in this period, once for each key."
+        abstract: "Grant a user messages: in this period, or with --expires in any until then; once for each key."
     )
 
     @Argument(help: UserArgument.help) var user: UserArgument
     @Argument(help: "How many messages (1 to 1000000).") var messages: Int
     @Option(help: "Such as a ticket's number: the same key again grants nothing.") var key: String
     @Option(help: "For the audit log.") var reason: String?
+    @Option(help: "When messages that are not used end: a date, an instant or never (default: with this period).")
+    var expires: String?
     @OptionGroup var options: TargetOptions
 
     func run() async throws {
-        let values = present(["key": key, "reason": reason])
+        let values = present(["key": key, "reason": reason, "expires": expires])
         try await change(user, by: ["GRANT", user.text, "\(messages)"] + values, options)
     }
 }

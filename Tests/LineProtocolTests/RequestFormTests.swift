@@ -105,8 +105,13 @@ struct RequestFormTests {
         ("UNSUBSCRIBE usage:\(userText)", .unsubscribe([channel(userText)])),
         ("SETPLAN \(userText) paid", .setPlan(PlanChange(user: user, plan: "paid"))),
         ("SETPLAN \(userText) paid anchor=31", .setPlan(PlanChange(user: user, plan: "paid", anchorDay: 31))),
-        ("GRANT \(userText) 50 key=a", .grant(user: user, messages: 50, key: keyA, reason: nil)),
-        ("GRANT \(userText) 1 reason=a=b key=a", .grant(user: user, messages: 1, key: keyA, reason: "a=b")),
+        ("GRANT \(userText) 50 key=a", .grant(user: user, Grant(50, key: keyA))),
+        ("GRANT \(userText) 5 key=a expires=never", .grant(user: user, Grant(5, key: keyA, end: .never))),
+        (
+            "GRANT \(userText) 5 key=a expires=2026-11-24T09:30:00Z",
+            .grant(user: user, Grant(5, key: keyA, end: .at(Instant("2026-11-24T09:30:00Z")!)))
+        ),
+        ("GRANT \(userText) 1 reason=a=b key=a", .grant(user: user, Grant(1, key: keyA, reason: "a=b"))),
         ("FORGET \(userText)", .forget(user: user)),
         ("RESETUSAGE \(userText)", .resetUsage(user: user, period: nil)),
         ("RESETUSAGE \(userText) 2026-11", .resetUsage(user: user, period: month)),

@@ -20,7 +20,7 @@ cross join lateral (
     union all
     select
         open_usage.*,
-        least(entitlement.usable_until, open_usage.window_ends_at, (
+        least(entitlement.usable_until, open_usage.window_ends_at, open_usage.extra_expires, (
             select holds.ends_at
             from headroom.active_holds(request.user_id, open_usage.billing_period, headroom.now()) as holds
         )) as changes_at

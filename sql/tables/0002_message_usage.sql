@@ -95,7 +95,10 @@ alter table public.message_usage
     add column window_ends_at timestamptz,
     add column window_count integer,
     add column window_held integer,
-    add column window_limit integer;
+    add column window_limit integer,
+    add column extra integer,
+    add column extra_expires timestamptz,
+    add column usable_count integer;
 
 -- Set after the columns were added, because a default that calls a function would rewrite an existing table. Existing
 -- rows share generation 0 and have no entitlement_version until they change.
@@ -130,6 +133,14 @@ comment on column public.message_usage.window_held is
 comment on column public.message_usage.window_limit is
     'Messages allowed in a window, a copy of the plan''s. Null if the plan has none: an open window is then kept, and '
     'nothing counts in it.';
+
+comment on column public.message_usage.extra is
+    'Messages that "limit" includes from the user''s balances (headroom.attach_balances). Null is none. What is counted '
+    'beyond "limit" - extra was taken from them since.';
+comment on column public.message_usage.extra_expires is
+    'When the balance ends from which messages are taken first; null is never.';
+comment on column public.message_usage.usable_count is
+    'Up to this count messages are counted in the row as it is; the next one takes from another balance. Null is "limit".';
 
 -- Counting changes message_count and updated_at, which are not indexed: with free space on the page, each update is
 -- heap-only, and the next access prunes the old version. Frequent vacuums keep the free space near.

@@ -94,6 +94,7 @@ create table headroom.subscribers (
     operator_anchor_day smallint not null default 1,
     store_trial_started_at headroom.instant,
     trial_used_up_at headroom.instant,
+    has_balances boolean not null default false,
     constraint anchor_day_is_1_to_31 check (anchor_day between 1 and 31),
     constraint operator_anchor_day_is_1_to_31 check (operator_anchor_day between 1 and 31),
     primary key (bucket, user_id)
@@ -113,6 +114,8 @@ comment on column headroom.subscribers.store_trial_started_at is
     'When the user''s first trial in a store began, also if it was transferred later.';
 comment on column headroom.subscribers.trial_used_up_at is
     'When the messages of the trial were used up, recorded when a trial of a store arrives after that.';
+comment on column headroom.subscribers.has_balances is
+    'Whether headroom.grants may have messages for the user beyond the allowances of periods.';
 
 -- The inputs from which a state is derived by the database's clock, one row per original transaction of a store.
 -- set_plan writes the row "operator", a first message the row "first message". No job changes rows when time passes:

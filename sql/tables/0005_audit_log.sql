@@ -33,15 +33,25 @@ create table headroom.grants (
     user_id uuid not null,
     bucket smallint not null default 0,
     key text not null,
-    billing_period text not null,
+    billing_period text,
     messages integer not null,
     reason text,
     granted_at headroom.instant not null,
     actor text not null,
+    taken integer not null default 0,
+    expires_at timestamptz,
     constraint messages_are_1_to_1000000 check (messages between 1 and 1000000),
+    constraint taken_is_0_to_messages check (taken between 0 and messages),
+    constraint a_grant_is_of_a_period_or_a_balance check ((billing_period is null) = (expires_at is not null)),
     primary key (bucket, user_id, key)
 );
+comment on table headroom.grants is
+    'Messages granted beyond a plan''s allowance: for one billing period, or as a balance until expires_at.';
 comment on column headroom.grants.key is 'The caller''s key: a repeated key grants nothing.';
+comment on column headroom.grants.expires_at is
+    'When a balance ends; infinity is never. Null for a grant that raised the limit of billing_period.';
+comment on column headroom.grants.taken is
+    'Messages of a balance that were counted or are held, without those that message_usage.extra includes.';
 
 -- What a forgotten user has spent and never gets again, under a keyed hash instead of the id. A user that returns
 -- continues the same trial, and keeps what it used of plans that never reset.
@@ -85,8 +95,8 @@ cross join generate_series(0, 63) as positions (position);
 -- Only functions of headroom_owner delete rows: to forget a user, to revoke a purchase and to restore a trial.
 grant select, insert on headroom.audit_log, headroom.grants to headroom_service;
 grant select on headroom.spent_trials to headroom_service;
--- A period that began while the clock was ahead gets another label.
-grant update (billing_period) on headroom.grants to headroom_service;
+-- A period that began while the clock was ahead gets another label, and messages are taken from balances.
+grant update (billing_period, taken) on headroom.grants to headroom_service;
 grant usage on sequence headroom.audit_log_id_seq to headroom_service;
 grant select on headroom.secrets to headroom_service;
 grant select on headroom.audit_log, headroom.grants to headroom_operator;

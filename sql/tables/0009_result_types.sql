@@ -23,7 +23,19 @@ create type headroom.entitlement as (
     spent_messages integer,
     enforced boolean,
     window_messages integer,
-    window_seconds integer
+    window_seconds integer,
+    -- Whether the user may have balances: then only the slow path can tell the limit.
+    has_balances boolean
+);
+
+-- Messages that a user may send beyond the allowance of a period: headroom.live_balances.
+create type headroom.balance as (
+    -- This is the key in headroom.grants.
+    key text,
+    -- These are left.
+    messages integer,
+    -- infinity is never.
+    expires_at timestamptz
 );
 
 -- A user's open window.
@@ -60,7 +72,10 @@ create type headroom.usage_snapshot as (
     window_ends_at timestamptz,
     window_used integer,
     window_held integer,
-    window_limit integer
+    window_limit integer,
+    -- The columns of message_usage: messages of balances that "limit" includes. Null is none.
+    extra integer,
+    extra_expires timestamptz
 );
 
 -- The usage of a part of a user's messages, in the open period unless something else is said.
@@ -156,7 +171,10 @@ create type headroom.locked_user as (
     -- Whether the usage row differs from the entitlement, so that it is written even if nothing is counted.
     is_outdated boolean,
     -- The usage row of this period contains the open window; null without one.
-    window_period text
+    window_period text,
+    -- The limit without the messages that are left in balances, and these; null without any.
+    plain_limit integer,
+    balances headroom.balance array
 );
 
 -- The fields of an answer line, in the order of the protocol. They are all but renews, grace_until, released, replayed,
@@ -173,6 +191,8 @@ create type headroom.answer as (
     held integer,
     "limit" integer,
     remaining integer,
+    extra integer,
+    extra_expires text,
     window_limit integer,
     window_used integer,
     window_remaining integer,
@@ -201,50 +221,4 @@ create type headroom.answer as (
     price text,
     currency text,
     manage text
-);
-
--- The snapshot of a user whose messages a batch has counted, and whose cached one does not suffice. CountBatchStatement
--- reads the columns by their positions.
-create type headroom.counted_row as (
-    -- This is the user's ordinal among those of the batch.
-    ordinal integer,
-    -- These are the messages of the request with a key; null without one.
-    key_messages integer,
-    entitlement_version bigint,
-    -- The columns of headroom.usage_snapshot.
-    plan text,
-    state text,
-    denial_reason text,
-    billing_period text,
-    used integer,
-    held integer,
-    "limit" integer,
-    started_at timestamptz,
-    resets_at timestamptz,
-    expires_at timestamptz,
-    previous_plan text,
-    renews boolean,
-    observed_at timestamptz,
-    plan_revision integer,
-    messages bigint,
-    window_opened_at timestamptz,
-    window_ends_at timestamptz,
-    window_used integer,
-    window_held integer,
-    window_limit integer
-);
-
--- What a batch has counted: headroom.count_batch.
-create type headroom.counted_batch as (
-    counts bigint array,
-    observed_at timestamptz,
-    -- Other instances read the words again when it has changed.
-    words_revision integer,
-    -- Each is a headroom.counted_row as record_send returns it: while PostgreSQL sends an array of records, it keeps a
-    -- kilobyte for each of their values, which takes 6 microseconds a row. Null without a row, as nearly always.
-    usage_rows bytea array,
-    -- For each part of a counted user, (ordinal << 32) | used. With holds or an open window, 2^62 is added, and five
-    -- numbers follow: held, the microseconds since 1970 at which the window opened and at which it ends, its used and
-    -- its held messages; those of no window are 0. Null without parts.
-    parts bigint array
 );

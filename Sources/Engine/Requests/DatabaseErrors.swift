@@ -55,8 +55,8 @@ struct DatabaseErrors {
             .grantConflict
         case (SQLState(rawValue: "22003"), .grant):
             .grantTooLarge
-        case (SQLState(rawValue: "22023"), .grant):
-            .reservedGrantKey
+        case (SQLState(rawValue: "22023"), .grant(let grant)):
+            grant.key.text.hasPrefix("store:") ? .reservedGrantKey : .pastGrantEnd
         case (SQLState(rawValue: "22023"), _):
             EngineError(.badArgument, "that state does not fit the plan. " + (error.hint ?? ""))
         default:

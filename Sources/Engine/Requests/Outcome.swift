@@ -156,7 +156,11 @@ public struct EngineError: Error, Sendable, Equatable {
     )
     static let grantConflict = EngineError(
         .conflict,
-        "this key granted another number of messages; use a new key for a new grant"
+        "this key granted another number of messages, or messages with another end; use a new key for a new grant"
+    )
+    static let pastGrantEnd = EngineError(
+        .badArgument,
+        "expires= must be in the future; without it, the messages end with the current period"
     )
     static let reservedGrantKey = EngineError(
         .badArgument,

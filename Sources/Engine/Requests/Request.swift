@@ -57,8 +57,8 @@ public enum UnbatchedOperation: Sendable, Equatable {
 /// A change that an operator may make about a user.
 public enum OperatorChange: Sendable, Equatable {
     case setPlan(PlanChange)
-    /// Raise the limit of the current period by this many messages, once per key.
-    case grant(Int, key: MessageKey, reason: String?)
+    /// Raise the limit of the current period, or add a balance, once per key.
+    case grant(Grant)
     /// Set the count of a period to 0; nil means the current period. With parts, only their counts are reset.
     case resetUsage(BillingPeriod?, parts: MessageParts? = nil)
     /// End the open window, if there is one; the period's count stays. With parts, only their windows end.
@@ -103,8 +103,9 @@ extension EngineOperation {
         .unbatched(.change(change, by: author))
     }
     public static func setPlan(_ plan: PlanChange) -> Self { .change(.setPlan(plan)) }
+    public static func grant(_ grant: Grant) -> Self { .change(.grant(grant)) }
     public static func grant(_ messages: Int, key: MessageKey, reason: String?) -> Self {
-        .change(.grant(messages, key: key, reason: reason))
+        grant(Grant(messages, key: key, reason: reason))
     }
     public static func resetUsage(_ period: BillingPeriod?, parts: MessageParts? = nil) -> Self {
         .change(.resetUsage(period, parts: parts))

@@ -7,12 +7,22 @@ import FoundationEssentials
 import Foundation
 #endif
 
-/// The parts of a key's messages, as the column `parts` of `headroom.message_keys` has them in JSON.
+/// The parts of a key's messages and what these have taken from balances, as the column `parts` of `headroom.message_keys` has them in JSON.
 struct KeyParts: Codable, Equatable {
     /// How many messages of the user's and the member's allowances each message took.
     var weight: Int
     var model: KeyPart?
     var member: KeyPart?
+    /// What the messages have taken from balances, by these balances' keys; nil is nothing.
+    var charges: [String: Int]?
+    /// What the first answer, and that to COMMIT, showed of balances.
+    var first: KeyBalances?
+    var commit: KeyBalances?
+
+    /// Those of a request that names none.
+    init() {
+        weight = 1
+    }
 
     /// - Throws: if the text was not written by this.
     init(_ text: String) throws {
@@ -21,10 +31,13 @@ struct KeyParts: Codable, Equatable {
 
     /// - Parameters:
     ///   - snapshot: with the parts, after the messages were counted or held.
+    ///   - charges: what they have taken from balances.
     ///   - generation: the generation of a counter.
-    init?(_ snapshot: UsageSnapshot, generation: (PartID) -> Int64?) {
-        guard !snapshot.parts.isEmpty else { return nil }
+    init?(_ snapshot: UsageSnapshot, charges: [String: Int] = [:], generation: (PartID) -> Int64?) {
+        first = KeyBalances(snapshot.balances)
+        guard !snapshot.parts.isEmpty || first != nil || !charges.isEmpty else { return nil }
         weight = snapshot.weight
+        self.charges = charges.isEmpty ? nil : charges
         for usage in snapshot.parts {
             let id = usage.limit.map { PartID(usage.part, $0) }
             self[usage.part.kind] = KeyPart(

@@ -23,6 +23,10 @@ struct LockedUser {
     var generation: Int64?
     /// Whether the usage row is written even if no request changes it.
     var isOutdated: Bool
+    /// The limit without the messages that are left in balances, with which the usage row is written; nil is unlimited.
+    var plainLimit: Int?
+    /// The user's balances; nil if there are none.
+    var balances: [UserBalances.Balance]?
 }
 
 /// A key of `CONSUME` or `RESERVE`, as a row of `headroom.message_keys`.

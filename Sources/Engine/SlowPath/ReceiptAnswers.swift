@@ -151,6 +151,10 @@ private struct ReceiptFields {
             renews: try optional("renews", snapshot?.renews),
             observedAt: try required(optional("observed_at", snapshot?.observedAt))
         )
+        if let messages = try optional("extra", snapshot?.entitlement.balances?.messages) {
+            let expiresAt = try optional("extra_expires", snapshot?.entitlement.balances?.expiresAt)
+            decoded.set(Balances(messages: messages, expiresAt: expiresAt))
+        }
         for kind in PlanLimit.Kind.allCases {
             guard let part = try code(snapshot?.parts.first { $0.part.kind == kind }, of: kind, plan) else { continue }
             decoded.parts.append(part)

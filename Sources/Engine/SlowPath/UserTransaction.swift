@@ -20,6 +20,7 @@ struct UserTransaction {
     private(set) var pastUsage: [BillingPeriod: PastUsage]
     /// The counters of the parts that the requests and their keys name (`partKeys`).
     var parts: [PartKey: StoredPart] = [:]
+    private(set) var balances: UserBalances
     /// The messages that were counted in the open period and given back.
     private(set) var released = 0
     /// An instant that is not later than the end of the first hold. After that hold was settled, it may be too early.
@@ -47,6 +48,7 @@ struct UserTransaction {
         snapshot = locked.snapshot
         snapshot.held = locked.held
         held = locked.held
+        balances = UserBalances(locked.balances, plainLimit: locked.plainLimit)
         holdsEndAt = locked.holdsEndAt
         isChanged = locked.isOutdated
     }
@@ -79,7 +81,7 @@ struct UserTransaction {
         if let key, let used = keys[key] { return repetition(of: used, verb, messages, parts) }
         let user = user
         var counters = openParts(parts)
-        let answer = snapshot.charging(parts, &counters) {
+        var answer = snapshot.charging(parts, &counters) {
             verb == .consume ? $0.consume(messages, of: user) : $0.reserve(messages, of: user)
         }
         if case .blocked = answer.status { return SlowPathResult(answer) }
@@ -92,6 +94,12 @@ struct UserTransaction {
             holdsEndAt = min(holdsEndAt ?? expiresAt, expiresAt)
         }
         keep(counters, holdsEndAt: expiresAt)
+        let charges = balances.take(messages, counted: snapshot.used + held, in: snapshot.period)
+        showBalances()
+        if !balances.isEmpty {
+            answer.snapshot.set(snapshot.entitlement.balances)
+            answer.snapshot.limit = snapshot.limit
+        }
         if let key {
             newKeys.insert(key)
             keys[key] = UsedKey(
@@ -104,7 +112,7 @@ struct UserTransaction {
                 generation: locked.generation,
                 period: snapshot.period,
                 windowOpenedAt: snapshot.window?.openedAt,
-                parts: KeyParts(answer.snapshot) { self.parts[PartKey(period: snapshot.period, id: $0)]?.generation }
+                parts: KeyParts(answer.snapshot, charges: charges) { self.parts[PartKey(period: snapshot.period, id: $0)]?.generation }
             )
         }
         return SlowPathResult(answer, messagesCounted: verb == .consume ? messages : 0)
@@ -123,6 +131,7 @@ struct UserTransaction {
         }
         guard !key.isExpired(at: now) else { return SlowPathResult(.holdExpired) }
         var answer = answer(of: key, key.first, \.first, as: verb == .consume ? .allowed : .held)
+        answer.snapshot.set(key.parts?.first?.balances)
         // Whether the message was beyond an unenforced limit follows from the numbers after the first request.
         answer.isShadow = answer.snapshot.isBeyondUnenforcedLimit
         return SlowPathResult(answer)
@@ -188,7 +197,7 @@ struct UserTransaction {
 
     /// - Parameter messages: the messages to count; nil means all that the key holds.
     private mutating func commit(_ messages: Int?, _ name: MessageKey) -> SlowPathResult {
-        guard let key = keys[name] else { return SlowPathResult(.noSuchKey) }
+        guard var key = keys[name] else { return SlowPathResult(.noSuchKey) }
         guard key.verb == .reserve else { return SlowPathResult(.keyConflict) }
         switch key.status {
         case .released: return SlowPathResult(.keyReleased)
@@ -197,9 +206,13 @@ struct UserTransaction {
                 return SlowPathResult(.keyConflict)
             }
             guard let commit = key.commit else {
-                return SlowPathResult(answer(of: key, key.first, \.first, as: .allowed))
+                var answer = answer(of: key, key.first, \.first, as: .allowed)
+                answer.snapshot.set(key.parts?.first?.balances)
+                return SlowPathResult(answer)
             }
-            return SlowPathResult(answer(of: key, commit.allowances, \.commit, as: .allowed))
+            var answer = answer(of: key, commit.allowances, \.commit, as: .allowed)
+            answer.snapshot.set(key.parts?.commit?.balances)
+            return SlowPathResult(answer)
         case .held: break
         }
         guard !key.isExpired(at: now) else { return SlowPathResult(.holdExpired) }
@@ -211,6 +224,7 @@ struct UserTransaction {
         isChanged = true
         changeWindow(of: key, used: messages, held: -key.messages)
         changeParts(of: key, used: messages, held: -key.messages)
+        giveBack(&key, atMost: key.messages - messages)
         return committed(messages, name, key, snapshot.allowances, generation: locked.generation)
     }
 
@@ -222,9 +236,12 @@ struct UserTransaction {
         past.held = max(past.held - key.messages, 0)
         past.heldInRow = min(past.held, UsageSnapshot.countMaximum)
         past.isChanged = true
-        pastUsage[key.period] = past
         changeWindow(of: key, used: messages, held: -key.messages)
         changeParts(of: key, used: messages, held: -key.messages)
+        var key = key
+        let givenBack = giveBack(&key, atMost: key.messages - messages)
+        past.limit = past.limit.map { $0 - givenBack }
+        pastUsage[key.period] = past
         let allowances = Allowances(
             period: Allowance(used: past.used, held: past.heldInRow, limit: past.limit),
             snapshot.allowances[.window]
@@ -248,6 +265,10 @@ struct UserTransaction {
         }
         let answer = answer(of: key, allowances, nil, as: .allowed)
         for usage in answer.snapshot.parts { key.parts?[usage.part.kind]?.commit = usage.numbers }
+        if let shown = KeyBalances(answer.snapshot.balances) {
+            key.parts = key.parts ?? KeyParts()
+            key.parts?.commit = shown
+        }
         update(name, key)
         return SlowPathResult(answer, messagesCounted: messages)
     }
@@ -278,7 +299,8 @@ struct UserTransaction {
         guard !isExpired else { return released(0, of: key) }
         guard key.period == snapshot.period else {
             // This comes first, because the answer has the window after it.
-            let messages = releaseInPastPeriod(key, wasHeld: status == .held)
+            let messages = releaseInPastPeriod(&key, wasHeld: status == .held)
+            update(name, key)
             return released(messages, of: key)
         }
         if status == .held {
@@ -286,6 +308,8 @@ struct UserTransaction {
             isChanged = isChanged || hasUsageRow
             changeWindow(of: key, used: 0, held: -key.messages)
             changeParts(of: key, used: 0, held: -key.messages)
+            giveBack(&key)
+            update(name, key)
             return released(key.messages, of: key)
         }
         // With another generation, the count was reset since, and does not include the messages.
@@ -295,6 +319,8 @@ struct UserTransaction {
         isChanged = true
         changeWindow(of: key, used: -key.countedMessages, held: 0)
         changeParts(of: key, used: -key.countedMessages, held: 0)
+        giveBack(&key)
+        update(name, key)
         return released(key.countedMessages, of: key)
     }
 
@@ -314,7 +340,7 @@ struct UserTransaction {
     }
 
     /// - Returns: the number of messages that were given back.
-    private mutating func releaseInPastPeriod(_ key: UsedKey, wasHeld: Bool) -> Int {
+    private mutating func releaseInPastPeriod(_ key: inout UsedKey, wasHeld: Bool) -> Int {
         guard var past = pastUsage[key.period] else { return 0 }
         if wasHeld {
             past.held = max(past.held - key.messages, 0)
@@ -327,9 +353,36 @@ struct UserTransaction {
         }
         past.isChanged = true
         pastUsage[key.period] = past
+        giveBack(&key)
         changeWindow(of: key, used: wasHeld ? 0 : -key.countedMessages, held: wasHeld ? -key.messages : 0)
         changeParts(of: key, used: wasHeld ? 0 : -key.countedMessages, held: wasHeld ? -key.messages : 0)
         return wasHeld ? key.messages : key.countedMessages
+    }
+}
+
+/// The balances from which messages are taken.
+extension UserTransaction {
+    /// Whether the rows of balances are to be written, and attached to the usage row.
+    var changesBalances: Bool { !balances.charges.isEmpty || !balances.isEmpty && isChanged }
+
+    /// Gives the messages of a key that are not counted after all back to the balances from which they were taken.
+    ///
+    /// - Returns: the messages that were given back.
+    @discardableResult
+    private mutating func giveBack(_ key: inout UsedKey, atMost messages: Int = .max) -> Int {
+        defer { showBalances() }
+        guard var charges = key.parts?.charges, messages > 0 else { return 0 }
+        let before = charges.values.reduce(0, +)
+        balances.giveBack(&charges, atMost: messages, in: key.period, isOpen: key.period == snapshot.period)
+        key.parts?.charges = charges.isEmpty ? nil : charges
+        return before - charges.values.reduce(0, +)
+    }
+
+    private mutating func showBalances() {
+        guard !balances.isEmpty || !balances.charges.isEmpty else { return }
+        snapshot.set(balances.left)
+        let limit = balances.limit(counted: snapshot.used + held)
+        if snapshot.limit != limit { snapshot.limit = limit }
     }
 }
 

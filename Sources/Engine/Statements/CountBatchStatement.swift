@@ -180,7 +180,7 @@ struct CountBatchStatement {
             "ordinal", "key_messages", "entitlement_version", "plan", "state", "denial_reason", "billing_period",
             "used", "held", "limit", "started_at", "resets_at", "expires_at", "previous_plan", "renews", "observed_at",
             "plan_revision", "messages", "window_opened_at", "window_ends_at", "window_used", "window_held",
-            "window_limit",
+            "window_limit", "extra", "extra_expires",
         ]
 
         let entitlements: EntitlementDecoder

@@ -139,7 +139,7 @@ private struct LockedUserDecoder {
     private let result: QueryResult
     private let snapshots: UsageSnapshotDecoder
     private let entitlement, usableUntil, held, holdsEndAt, hasSubscription, hasSubscriber, hasUsageRow: Int
-    private let generation, isOutdated, windowPeriod: Int
+    private let generation, isOutdated, windowPeriod, plainLimit, balances: Int
 
     init(_ result: QueryResult) throws(PostgresError) {
         self.result = result
@@ -154,6 +154,8 @@ private struct LockedUserDecoder {
         generation = try result.column("generation")
         isOutdated = try result.column("is_outdated")
         windowPeriod = try result.column("window_period")
+        plainLimit = try result.column("plain_limit")
+        balances = try result.column("balances")
     }
 
     func user(_ row: Int, _ catalog: PlanCatalog) throws(PostgresError) -> LockedUser {
@@ -170,8 +172,20 @@ private struct LockedUserDecoder {
             hasSubscriber: try result.bool(row, hasSubscriber),
             hasUsageRow: try result.bool(row, hasUsageRow),
             generation: result.isNull(row, generation) ? nil : try result.int64(row, generation),
-            isOutdated: try result.bool(row, isOutdated)
+            isOutdated: try result.bool(row, isOutdated),
+            plainLimit: try result.countOrNil(row, plainLimit, of: .limit),
+            balances: result.isNull(row, balances) ? nil : try balances(result.text(row, balances))
         )
+    }
+}
+
+extension LockedUserDecoder {
+    private func balances(_ json: String) throws(PostgresError) -> [UserBalances.Balance] {
+        do {
+            return try UserBalances.decode(json)
+        } catch {
+            throw PostgresError.replacedFunction("headroom.lock_and_read_users returned other balances")
+        }
     }
 }
 

@@ -36,6 +36,6 @@ extension PreparedQuery {
         LockUsersStatement.users, LockUsersStatement.keys,
         WriteUsersStatement.firstSubscriptions, WriteUsersStatement.usageRows, WriteUsersStatement.earlierPeriods,
         WriteUsersStatement.pastUsage, WriteUsersStatement.newKeys, WriteUsersStatement.changedKeys,
-        WriteUsersStatement.window, WriteUsersStatement.receipt, ReadPartsStatement.query, WritePartsStatement.query,
+        WriteUsersStatement.window, WriteUsersStatement.balances, WriteUsersStatement.receipt, ReadPartsStatement.query, WritePartsStatement.query,
     ]
 }

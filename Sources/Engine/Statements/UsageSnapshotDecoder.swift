@@ -6,7 +6,7 @@ import Usage
 struct EntitlementDecoder {
     let result: QueryResult
     private let plan, state, limit, startedAt, resetsAt, expiresAt, previousPlan, renews, revision, clock: Int
-    private let windowLimit, windowOpenedAt, windowEndsAt: Int
+    private let windowLimit, windowOpenedAt, windowEndsAt, extra, extraExpires: Int
 
     init(_ result: QueryResult) throws(PostgresError) {
         self.result = result
@@ -23,6 +23,8 @@ struct EntitlementDecoder {
         windowLimit = try result.column("window_limit")
         windowOpenedAt = try result.column("window_opened_at")
         windowEndsAt = try result.column("window_ends_at")
+        extra = try result.column("extra")
+        extraExpires = try result.column("extra_expires")
     }
 
     /// The revision of the plans; nil if it cannot be read. Decoding the row throws the reason.
@@ -42,6 +44,12 @@ struct EntitlementDecoder {
             state: SubscriptionState(rawValue: result.text(row, state)) ?? .active,
             period: period,
             limit: try result.countOrNil(row, limit, of: .limit),
+            balances: try result.countOrNil(row, extra, of: .extra).map { messages throws(PostgresError) in
+                Balances(
+                    messages: messages,
+                    expiresAt: try result.instantOrNil(row, extraExpires, of: .extraExpires)
+                )
+            },
             window: try window(row),
             startedAt: startedAt ?? observedAt,
             resetsAt: try result.instantOrNil(row, resetsAt, of: .resetsAt),
@@ -153,4 +161,6 @@ extension StoredColumn {
     static let windowCount = StoredColumn("message_usage", "window_count")
     static let windowHeld = StoredColumn("message_usage", "window_held")
     static let windowLimit = StoredColumn("message_usage", "window_limit")
+    static let extra = StoredColumn("message_usage", "extra")
+    static let extraExpires = StoredColumn("message_usage", "extra_expires")
 }

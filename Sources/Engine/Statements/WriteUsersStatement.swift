@@ -15,6 +15,7 @@ struct WriteUsersStatement {
     static let changedKeys = PreparedQuery(name: "update_keys", sql: EmbeddedSQL.updateKeys)
     static let pastUsage = PreparedQuery(name: "write_past_usage", sql: EmbeddedSQL.writePastUsage)
     static let window = PreparedQuery(name: "write_window", sql: EmbeddedSQL.writeWindow)
+    static let balances = PreparedQuery(name: "charge_balances", sql: EmbeddedSQL.chargeBalances)
     static let receipt = PreparedQuery(name: "write_receipt", sql: EmbeddedSQL.writeReceipt)
 
     /// The users, in ascending order.
@@ -34,6 +35,7 @@ struct WriteUsersStatement {
         let newKeys = users.flatMap { user in user.rows(of: user.newKeys) }
         let changedKeys = users.flatMap { user in user.rows(of: user.changedKeys) }
         let parts = users.flatMap(\.partRows)
+        let charged = users.filter(\.changesBalances)
         try connection.sendPipeline { pipeline throws(PostgresError) in
             // A first message creates the subscriber before the usage row (docs/decisions/0003-lock-order.md).
             if !new.isEmpty {
@@ -84,6 +86,13 @@ struct WriteUsersStatement {
                     WriteUsersStatement.rows(of: changedKeys)
                 )
             }
+            // It reads the usage rows and the keys.
+            if !charged.isEmpty {
+                try pipeline.send(
+                    prepared: WriteUsersStatement.balances.name,
+                    WriteUsersStatement.balances(of: charged)
+                )
+            }
             var receipt = ReceiptStatement.parameters(bucket, lane: lane, number: number)
             receipt.append(text: answers)
             try pipeline.send(prepared: WriteUsersStatement.receipt.name, receipt)
@@ -115,7 +124,7 @@ struct WriteUsersStatement {
         parameters.appendInt32s(count: count) { Int32(users[$0].snapshot.used) }
         parameters.appendInt32s(count: count) { Int32(users[$0].snapshot.held) }
         parameters.appendInt32s(count: count) { Int32(min(users[$0].released, UsageSnapshot.countMaximum)) }
-        parameters.appendNullableInt32s(count: count) { users[$0].snapshot.limit.map { Int32($0) } }
+        parameters.appendNullableInt32s(count: count) { users[$0].locked.plainLimit.map { Int32($0) } }
         parameters.appendTimestamps(count: count) { users[$0].usableUntil.microsecondsSince1970 }
         let windows = users.contains { $0.snapshot.window != nil } ? count : 0
         parameters.appendTimestamps(count: windows) { users[$0].snapshot.window?.openedAt?.microsecondsSince1970 }
@@ -133,6 +142,20 @@ struct WriteUsersStatement {
         parameters.append(timestamptz: user.snapshot.window?.endsAt?.microsecondsSince1970)
         parameters.append(int32: Int32(user.snapshot.windowUsed))
         parameters.append(int32: Int32(user.snapshot.windowHeld))
+        return parameters
+    }
+
+    private static func balances(of users: [UserTransaction]) -> Parameters {
+        let charges = users.flatMap { user in
+            user.balances.charges.filter { $0.value != 0 }.map { (user: user.user, charge: $0.key, messages: $0.value) }
+        }
+        var parameters = Parameters(capacity: 256 + users.count * 64 + charges.count * 64)
+        parameters.append(idsOf: users)
+        parameters.appendTexts(count: users.count) { users[$0].snapshot.period.label }
+        parameters.appendUUIDs(count: charges.count) { (charges[$0].user.high, charges[$0].user.low) }
+        parameters.appendTexts(count: charges.count) { charges[$0].charge.period.label }
+        parameters.appendTexts(count: charges.count) { charges[$0].charge.key }
+        parameters.appendInt32s(count: charges.count) { Int32(clamping: charges[$0].messages) }
         return parameters
     }
 

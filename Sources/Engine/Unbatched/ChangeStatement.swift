@@ -61,10 +61,11 @@ struct ChangeStatement {
             parameters.append(timestamptz: plan.graceUntil?.microsecondsSince1970)
             parameters.append(int32: plan.anchorDay.map { Int32($0) })
             statement = EmbeddedSQL.setPlan
-        case .grant(let messages, let key, let reason):
-            parameters.append(int32: Int32(messages))
-            parameters.append(text: reason)
-            parameters.append(text: key.text)
+        case .grant(let grant):
+            parameters.append(int32: Int32(grant.messages))
+            parameters.append(text: grant.reason)
+            parameters.append(text: grant.key.text)
+            parameters.append(timestamptz: grant.end.microsecondsSince1970)
             parameters.append(text: unknownUsersPolicy.rawValue)
             parameters.append(int16: attempt.bucket)
             parameters.append(uuid: attempt.receipt.uuid)
@@ -81,6 +82,17 @@ struct ChangeStatement {
             statement = EmbeddedSQL.forgetUser
         }
         try pipeline.send(statement, parameters)
+    }
+}
+
+extension Grant.End {
+    /// The largest number is infinity in PostgreSQL.
+    fileprivate var microsecondsSince1970: Int64? {
+        switch self {
+        case .withPeriod: nil
+        case .at(let instant): instant.microsecondsSince1970
+        case .never: .max
+        }
     }
 }
 

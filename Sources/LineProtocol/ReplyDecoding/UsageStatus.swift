@@ -19,6 +19,10 @@ public struct UsageStatus: Sendable, Hashable {
     public var limit: Int?
     /// Messages that may still be sent; nil if `limit` is nil. 0 without access.
     public var remaining: Int?
+    /// Messages of balances that are left, which `limit` includes; nil without any.
+    public var extra: Int?
+    /// When the first of them end; nil is never.
+    public var extraExpires: Instant?
     public var period: BillingPeriod
     /// The shorter limit beside that of the period; nil if the plan has none.
     public var window: WindowStatus?
@@ -144,6 +148,8 @@ extension UsageStatus {
         case .held: assign(value.bytes.plainNumber, to: &held)
         case .limit: assign(value.allowance, to: &limit)
         case .remaining: assign(value.allowance, to: &remaining)
+        case .extra: assign(value.bytes.plainNumber, to: &extra)
+        case .extraExpires: assign(Instant(value.bytes), to: &extraExpires)
         case .windowLimit: assign(value.bytes.plainNumber, to: &decodedWindow.limit)
         case .windowUsed: assign(value.bytes.plainNumber, to: &decodedWindow.used)
         case .windowRemaining: assign(value.bytes.plainNumber, to: &decodedWindow.remaining)

@@ -189,6 +189,16 @@ extension Arguments {
         return token.text
     }
 
+    /// Reads when granted messages end: `expires=`, an instant or `never`.
+    func grantEnd() throws(ReplyError) -> Grant.End {
+        guard let token = value(of: .expires) else { return .withPeriod }
+        if token.text == Grant.End.never.text { return .never }
+        guard let instant = Instant(token.text) else {
+            throw .badArgument("expires= must be an ISO 8601 date or instant in the years 2000 to 9999, or never")
+        }
+        return .at(instant)
+    }
+
     /// The bytes of a reason, as `headroom.grant_once` limits them.
     private static let reasonLengthBytes = 1...1_024
 

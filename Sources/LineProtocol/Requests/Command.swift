@@ -28,7 +28,7 @@ public enum Command: Sendable, Equatable {
     /// It is boxed, because it is rare and by far the largest: otherwise every command would have its size.
     indirect case setPlan(PlanChange)
     /// `messages` is 1 to 1,000,000; `reason` is for the audit log.
-    case grant(user: UserID, messages: Int, key: MessageKey, reason: String?)
+    case grant(user: UserID, Grant)
     /// A nil period means the current one.
     case resetUsage(user: UserID, period: BillingPeriod?)
     /// `RESETUSAGE <user> window`.
@@ -127,8 +127,9 @@ extension Command {
         case .subscribe(let channels): channels.map(\.name)
         case .unsubscribe(let channels): channels?.map(\.name) ?? []
         case .setPlan(let change): arguments(of: change)
-        case .grant(let user, let messages, let key, let reason):
-            ["\(user)", "\(messages)"] + option(.key, key.text) + option(.reason, reason)
+        case .grant(let user, let grant):
+            ["\(user)", "\(grant.messages)"] + option(.key, grant.key.text) + option(.reason, grant.reason)
+                + option(.expires, grant.end.text)
         case .forget(let user): ["\(user)"]
         case .ping(let text): optional(text?.text)
         case .echo(let text): [text.text]

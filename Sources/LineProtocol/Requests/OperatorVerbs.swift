@@ -25,15 +25,18 @@ extension VerbDefinition {
     }
 
     static let grant = VerbDefinition(
-        "GRANT <user> <n> key= [reason=]",
-        "raise this period's limit by n messages, once per key",
+        "GRANT <user> <n> key= [reason=] [expires=]",
+        "raise this period's limit by n messages, once per key; with expires=: n messages for any period until then, or never",
         .operator
     ) { arguments throws(ReplyError) in
         .grant(
             user: try arguments.user(),
-            messages: try arguments.messages(),
-            key: try arguments.requiredKey(of: "grant, so that it is granted once"),
-            reason: try arguments.reason()
+            Grant(
+                try arguments.messages(),
+                key: try arguments.requiredKey(of: "grant, so that it is granted once"),
+                reason: try arguments.reason(),
+                end: try arguments.grantEnd()
+            )
         )
     }
 

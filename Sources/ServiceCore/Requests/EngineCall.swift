@@ -28,8 +28,8 @@ package enum EngineCall: Equatable, Sendable {
         case .allowances(let user, let period): self = .operation(user, .allowances(period), .other)
         case .history(let user, let months): self = .operation(user, .history(months), .other)
         case .setPlan(let change): self = EngineCall(.setPlan(change), of: change.user, by: identity)
-        case .grant(let user, let messages, let key, let reason):
-            self = EngineCall(.grant(messages, key: key, reason: reason), of: user, by: identity)
+        case .grant(let user, let grant):
+            self = EngineCall(.grant(grant), of: user, by: identity)
         case .resetUsage(let user, let period):
             self = EngineCall(.resetUsage(period, parts: nil), of: user, by: identity)
         case .closeWindow(let user): self = EngineCall(.closeWindow(parts: nil), of: user, by: identity)

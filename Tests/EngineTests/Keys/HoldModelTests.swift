@@ -181,6 +181,7 @@ extension Outcome {
         }
         let counts = "\(snapshot.used)+\(snapshot.held)\(window)\(parts.joined())"
         let fallback = answer.fallback.map { " or \($0.model.text)" } ?? ""
-        return "\(answer.status) \(snapshot.plan.name) \(snapshot.period) \(counts)\(fallback)"
+        let extra = snapshot.balances.map { " extra \($0.messages)" } ?? ""
+        return "\(answer.status) \(snapshot.plan.name) \(snapshot.period) \(counts)/\(snapshot.limit ?? -1)\(extra)\(fallback)"
     }
 }

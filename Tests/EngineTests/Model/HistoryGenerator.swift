@@ -64,7 +64,7 @@ struct HistoryGenerator {
             now = later(model)
             return .moveClock(now)
         case ..<90:
-            return .setLimit(random.element(of: users), period(), random.chance(20) ? nil : allowance())
+            return .setLimit(random.element(of: Array(users[..<3])), period(), random.chance(20) ? nil : allowance())
         case ..<92:
             return .definePlan(plan())
         case ..<95:
@@ -83,7 +83,7 @@ struct HistoryGenerator {
         case ..<83: return (user, .usageInPeriod(period()))
         case ..<88: return (user, .history(Int.random(in: 1...8, using: &random)))
         case ..<93: return (user, .setPlan(change(of: user)))
-        case ..<96: return (user, grant())
+        case ..<96: return (user, grant(to: user))
         case ..<97:
             if let parts = RandomParts.parts(&random) { return (user, .change(.resetUsage(nil, parts: parts))) }
             return (user, .resetUsage(random.chance(50) ? nil : period()))
@@ -101,9 +101,16 @@ struct HistoryGenerator {
     }
 
     /// Few keys, so that some come again, with the same number of messages or another.
-    private mutating func grant() -> EngineOperation {
-        let key = messageKey(random.element(of: ["ticket 1", "ticket 2", "ticket 3", "ticket 4"]))
-        return .grant(random.element(of: [1, 1, 5, 5, 1_000_000]), key: key, reason: random.chance(50) ? "sorry" : nil)
+    private mutating func grant(to user: UserID) -> EngineOperation {
+        let key = messageKey(random.element(of: ["ticket 1", "ticket 2", "ticket 3", "ticket 4", "ticket 5"]))
+        var grant = Grant(random.element(of: [1, 1, 5, 5, 1_000_000]), key: key)
+        if random.chance(50) { grant.reason = "sorry" }
+        // Which limit an operator means by an edit depends on what balances are attached to the row just then.
+        if !users[..<3].contains(user), random.chance(70) {
+            let days: Int64 = random.element(of: [0, 1, 1, 2, 7, 40])
+            grant.end = days == 7 ? .never : .at(now.advanced(bySeconds: days * 86_400))
+        }
+        return .grant(grant)
     }
 
     private mutating func messages() -> Int {

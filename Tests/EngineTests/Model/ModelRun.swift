@@ -124,6 +124,7 @@ struct ModelRun {
         case .failure(let error):
             return .failure(EngineError(error.code, ""))
         case .answer(var answer):
+            answer.snapshot.settleBalances()
             if answer.snapshot.plan.cycle == .lifetime || answer.snapshot.period == BillingPeriod(planNamed: "free") {
                 answer.snapshot.startedAt = answer.snapshot.observedAt
             }

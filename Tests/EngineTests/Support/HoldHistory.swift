@@ -136,8 +136,21 @@ struct HoldHistory {
             return period == calendarMonth ? .usage : .usageInPeriod(period)
         case 94: return .change(.resetUsage(nil, parts: RandomParts.parts(&generator)))
         case 95: return .change(.closeWindow(parts: RandomParts.parts(&generator)))
+        case 96..<98 where user != HoldHistory.users.last: return .grant(balance())
         default: return .setPlan(plan(of: user))
         }
+    }
+
+    /// Most are small, so that messages take of several.
+    private mutating func balance() -> Grant {
+        var grant = Grant(generator.element(of: [1, 2, 5, 30]), key: key(), end: .never)
+        let seconds: Int64 = generator.element(of: [0, 0, 60, 7_200, 86_400, 259_200])
+        if seconds > 0 {
+            let end = now.advanced(bySeconds: seconds)
+            ends.append(end)
+            grant.end = .at(end)
+        }
+        return grant
     }
 
     /// Most requests with a key name the same parts.

@@ -47,8 +47,8 @@ extension ReferenceModel {
             return .periodUsages(history(user, months: months, at: now))
         case .change(.setPlan(let change), _):
             return .answer(try setPlan(change, at: now))
-        case .change(.grant(let messages, let key, _), _):
-            return .answer(try grant(user, messages: messages, key: key, at: now))
+        case .change(.grant(let grant), _):
+            return .answer(try self.grant(user, grant, at: now))
         case .change(.resetUsage(let period, let parts), _):
             let answer = resetUsage(user, period: period, parts: parts, at: now)
             return answer.map { .answer($0) } ?? .failure(.noSuchPeriod)
@@ -71,7 +71,7 @@ extension EngineError {
             case .tooMany: .commitTooLarge
             case .unknownKey: .noSuchKey
             case .unknownPlan: EngineError(.notFound, "\(error)")
-            case .stateDoesNotFit, .tooLarge: EngineError(.badArgument, "\(error)")
+            case .stateDoesNotFit, .tooLarge, .past: EngineError(.badArgument, "\(error)")
             }
     }
 }
@@ -82,7 +82,9 @@ extension Outcome {
     /// that never resets is not shown.
     /// Of parts it shows nothing, and what the answer to a change shows of them is not specified.
     func comparable(of operation: EngineOperation, in current: BillingPeriod) -> Outcome {
+        if case .failure(let error) = self, case .unbatched = operation { return .failure(EngineError(error.code, "")) }
         guard case .answer(var answer) = self else { return self }
+        answer.snapshot.settleBalances()
         if case .unbatched = operation { answer.snapshot.parts = [] }
         if answer.snapshot.period != current {
             answer = answer.numbers
@@ -94,6 +96,11 @@ extension Outcome {
         answer.compareParts()
         return .answer(answer)
     }
+}
+
+extension UsageSnapshot {
+    /// Lets the snapshot have the balances that answers show.
+    mutating func settleBalances() { set(balances) }
 }
 
 extension Answer {
@@ -132,6 +139,7 @@ extension Answer {
             observedAt: at("2026-01-01")
         )
         numbers.snapshot.parts = snapshot.parts.map(\.numbers)
+        numbers.snapshot.set(snapshot.balances)
         return numbers
     }
 

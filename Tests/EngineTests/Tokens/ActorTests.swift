@@ -15,7 +15,7 @@ struct ActorTests {
         let log = "select string_agg(action || ' ' || actor, ', ' order by id) from headroom.audit_log"
         let changes: [(OperatorChange, action: String)] = [
             (.setPlan(PlanChange(user: ada, plan: "paid")), "plan"),
-            (.grant(5, key: messageKey("g"), reason: nil), "grant"), (.resetUsage(nil), "reset"),
+            (.grant(Grant(5, key: messageKey("g"))), "grant"), (.resetUsage(nil), "reset"),
         ]
         try await harness.running {
             for (change, _) in changes { _ = try await harness.execute(ada, .change(change, by: app)) }

@@ -18,7 +18,8 @@ extension CountingModel {
         let period = cycle?.label ?? plan.name
         let row = rows[period]
         var limit = plan.allowance.map { min($0 + (row?.granted ?? 0), .countMaximum) }
-        if let row, row.planLimit == plan.allowance { limit = row.usage.allowances[0].limit }
+        if let row, row.planLimit == plan.allowance { limit = row.usage.allowances[0].plain }
+        limit = limit.map { min($0 + heldOfBalances(in: period), .countMaximum) }
         var reply = Reply(
             plan: plan,
             state: state,
@@ -33,7 +34,7 @@ extension CountingModel {
         let opened = cycle?.start ?? subscription.started ?? now
         var allowance = Allowance(name: "period", used: used, limit: limit, renewed: plan.allowance)
         (allowance.held, allowance.opened, allowance.resets) = (held(in: period), opened, cycle?.end)
-        reply.allowances = [allowance]
+        reply.allowances = [extended(allowance)]
         if let (limit, seconds) = plan.window {
             let closed = Allowance(name: "window", limit: limit)
             reply.allowances.append(open(closed, seconds, window) { $0.window == $1 ? $0.taken : 0 })
@@ -48,6 +49,7 @@ extension CountingModel {
         (reply.plan, reply.access, reply.now) = (plans[reply.plan.name]!, nil, now)
         reply.allowances = [reply.allowances[0]]
         reply.allowances[0].held = held(in: period)
+        reply.allowances[0].plain = reply.allowances[0].plain.map { $0 + heldOfBalances(in: period) }
         reply.allowances[0].resets = min(reply.allowances[0].resets ?? now, now)
         return naming(parts, in: reply)
     }
@@ -87,7 +89,7 @@ extension CountingModel {
     /// Whether a row has nothing that does not follow from the subscription.
     func isUnused(_ period: String) -> Bool {
         guard let row = rows[period] else { return true }
-        let isChanged = row.wasLowered || row.granted > 0 || row.usage.allowances[0].limit != row.planLimit
+        let isChanged = row.wasLowered || row.granted > 0 || row.usage.allowances[0].plain != row.planLimit
         let hasWindow = window.map { $0.period == period && $0.ends > now } ?? false
         return row.used == 0 && !isChanged && !hasWindow && held(in: period) == 0
     }
@@ -112,6 +114,8 @@ extension CountingModel {
         var row = rows[reply.period] ?? Row(usage: reply, usedAt: now)
         (row.usage, row.planLimit) = (reply, plan(of: known).allowance)
         row.usage.outcome = Outcome()
+        row.usage.allowances[0].plain = reply.allowances[0].plain.map { $0 - heldOfBalances(in: reply.period) }
+        (row.usage.allowances[0].extra, row.usage.allowances[0].extraEnds) = (0, nil)
         if isUse { row.usedAt = now }
         rows[reply.period] = row
         if isUse { writeParts(reply) }
@@ -190,6 +194,11 @@ extension CountingModel {
     /// An operator's UPDATE of a count. What was counted before a lower count is not given back again.
     mutating func setCount(_ count: Int, in period: String) {
         guard let row = rows[period] else { return }
+        var raised = usage()
+        if raised.period == period, count > row.used {
+            raised.allowances[0].used = count
+            pay(count - row.used, isHeld: false, in: &raised)
+        }
         rows[period]?.usage.allowances[0].used = count
         guard count < row.used else { return }
         rows[period]?.wasLowered = true
@@ -212,22 +221,23 @@ extension CountingModel {
         windows = windows.filter { $0.value.period != period }
     }
 
-    /// GRANT raises the limit of the open period, once for each key.
-    mutating func grant(_ messages: Int, key: String) throws(Failure) -> Reply {
-        if let granted = grants[key], granted != messages { throw .conflict }
+    /// GRANT raises the limit of the open period, or adds a balance, once for each key.
+    mutating func grant(_ messages: Int, key: String, ends: Int? = nil) throws(Failure) -> Reply {
+        if let granted = grants[key], granted != Granted(messages: messages, ends: ends) { throw .conflict }
         var reply = usage()
         reply.outcome.isRepeated = grants[key] != nil
         if reply.outcome.isRepeated { return reply }
+        if let ends { return try grantBalance(messages, key: key, ends: ends) }
         let granted = (rows[reply.period]?.granted ?? 0) + messages
-        guard max(granted, messages + (reply.allowances[0].limit ?? 0)) <= .countMaximum else { throw .tooLarge }
+        guard max(granted, messages + (reply.allowances[0].plain ?? 0)) <= .countMaximum else { throw .tooLarge }
         restoreSpent()
         reply = usage()
-        reply.allowances[0].limit = reply.allowances[0].limit.map { $0 + messages }
-        grants[key] = messages
+        reply.allowances[0].plain = reply.allowances[0].plain.map { $0 + messages }
+        grants[key] = Granted(messages: messages)
         let window = window
         write(reply)
         self.window = window
         rows[reply.period]?.granted = granted
-        return reply
+        return usage()
     }
 }

@@ -12,14 +12,15 @@ public struct CountingModel: Sendable {
     var window: Window?
     /// The last windows of parts.
     var windows: [Counter: Window] = [:]
-    var grants: [String: Int] = [:]
+    var grants: [String: Granted] = [:]
+    var balances: [Balance] = []
     /// FORGET keeps these, so that neither a trial nor an allowance that never resets starts again.
     var trialStart: Int?
     var trialEnd: Int?
     var spent: [String: Int] = [:]
 
     public enum Failure: Error {
-        case conflict, released, expired, tooMany, unknownKey, unknownPlan, stateDoesNotFit, tooLarge
+        case conflict, released, expired, tooMany, unknownKey, unknownPlan, stateDoesNotFit, tooLarge, past
     }
 }
 
@@ -33,8 +34,11 @@ extension CountingModel {
         var weight = 1
         var used = 0
         var held = 0
-        /// Nil is unlimited, as in the next one.
-        var limit: Int?
+        /// Without balances. Nil is unlimited, as in the limits below.
+        var plain: Int?
+        /// What is left in balances, and when the first of them ends.
+        var extra = 0
+        var extraEnds: Int?
         /// The limit after the reset.
         var renewed: Int?
         /// How long it lasts from the message that opens it. Nil has an end of its own, or none.
@@ -43,6 +47,11 @@ extension CountingModel {
         var resets: Int?
 
         var taken: Int { used + held }
+        /// More than this may be taken already, and yet what balances have can be sent.
+        var limit: Int? {
+            get { plain.map { extra > 0 ? min(max($0, taken) + extra, .countMaximum) : $0 } }
+            set { plain = newValue }
+        }
         var left: Int { max(0, (limit ?? .max) - taken) }
         var isOverdrawn: Bool { taken > limit ?? .max }
 
@@ -83,6 +92,8 @@ extension CountingModel {
         var isCrossing = false
         var isShadow = false
         var isRepeated = false
+        /// What the messages took of balances, by their keys.
+        var charges: [String: Int] = [:]
     }
 
     /// A billing period as it was last written; a past one is answered from it.
@@ -92,6 +103,7 @@ extension CountingModel {
         var parts: [Counter: Int] = [:]
         /// The plan's allowance then. An operator's limit lasts until the plan has another one.
         var planLimit: Int?
+        /// Also what was counted of balances.
         var granted = 0
         var wasLowered = false
         var usedAt: Int
@@ -116,6 +128,7 @@ extension CountingModel {
         var status: String
         var isInRow = true
         var counted: Int
+        var charges: [String: Int]
         var first: [Allowance]
         var committed: [Allowance] = []
     }
@@ -203,6 +216,7 @@ extension CountingModel {
             ends: seconds.map { now + $0 * .second },
             status: seconds == nil ? "counted" : "held",
             counted: messages,
+            charges: reply.outcome.charges,
             first: reply.allowances
         )
         return reply
@@ -224,6 +238,7 @@ extension CountingModel {
             reply.allowances[index].add(taken, to: seconds == nil ? \.used : \.held)
         }
         write(reply, isUse: true)
+        pay(messages * reply.allowances[0].weight, isHeld: seconds != nil, in: &reply)
         if reply.tier > before.tier { reply.outcome.crossed = reply.tier }
         reply.outcome.isCrossing = zip(before.tiers, reply.tiers).contains { $0 < $1 }
         if seconds != nil { reply.outcome.status = "held" }
@@ -241,7 +256,9 @@ extension CountingModel {
         (key.status, key.counted, key.isInRow) = ("counted", messages ?? key.messages, true)
         if key.counted > key.messages { throw .tooMany }
         for counter in key.shares.keys { key.shares[counter]?.isInRow = true }
+        giveBack((key.messages - key.counted) * key.weight, of: &key)
         keys[name] = key
+        changeBalances(key.charges, in: key.period, by: 1)
         changeWindow(key.window, by: key.counted * key.weight)
         changeRow(key.period, by: key.counted * key.weight)
         changeParts(key, by: key.counted)
@@ -263,6 +280,7 @@ extension CountingModel {
         var released = isActive(key) ? key.messages : 0
         if key.status == "counted", key.isInRow, rows[key.period] != nil {
             released = key.counted
+            changeBalances(key.charges, in: key.period, by: -1)
             changeRow(key.period, by: -released * key.weight)
             changeParts(key, by: -released)
         }

@@ -96,7 +96,7 @@ extension CountingModel {
             if isDated { rows[open.period]?.usage.allowances[0].resets = open.allowances[0].resets }
             return
         }
-        open.allowances[0].limit = plan.allowance
+        open.allowances[0].plain = plan.allowance.map { $0 + heldOfBalances(in: open.period) }
         write(open)
     }
 
@@ -118,7 +118,8 @@ extension CountingModel {
             guard used != nil || isPresent || plan.name == "trial" else { continue }
             if isTrial && trialStart != nil || used ?? 0 > 0 { spent[plan.name] = used ?? spent[plan.name] ?? 0 }
         }
-        (subscription, rows, keys, window, windows, grants) = (nil, [:], [:], nil, [:], [:])
+        (subscription, rows, keys, window, windows) = (nil, [:], [:], nil, [:])
+        (grants, balances) = ([:], [])
     }
 
     /// A forgotten user has returned.

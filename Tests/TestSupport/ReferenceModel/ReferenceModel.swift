@@ -54,6 +54,9 @@ public struct ReferenceModel: Sendable {
             observedAt: Instant(reply.now)
         )
         snapshot.parts = parts(reply)
+        if period.extra > 0 {
+            snapshot.set(Balances(messages: period.extra, expiresAt: period.extraEnds.map(Instant.init)))
+        }
         let statuses: [String: Answer.Status] = ["allowed": .allowed, "held": .held, "ok": .ok]
         return Answer(
             user: user,
@@ -161,13 +164,14 @@ extension ReferenceModel {
         return answer(change.user, try self[change.user, at: now].setPlan(subscription, state: change.state?.rawValue))
     }
 
-    public mutating func grant(
-        _ user: UserID,
-        messages: Int,
-        key: MessageKey,
-        at now: Instant
-    ) throws(Failure) -> Answer {
-        answer(user, try self[user, at: now].grant(messages, key: key.text))
+    public mutating func grant(_ user: UserID, _ grant: Grant, at now: Instant) throws(Failure) -> Answer {
+        let ends: Int? =
+            switch grant.end {
+            case .withPeriod: nil
+            case .at(let end): end.number
+            case .never: .max
+            }
+        return answer(user, try self[user, at: now].grant(grant.messages, key: grant.key.text, ends: ends))
     }
 
     public mutating func resetUsage(

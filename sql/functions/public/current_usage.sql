@@ -25,6 +25,8 @@ select
         when usage.has_no_access then 0
         when usage."limit" is not null then greatest(usage."limit"::bigint - usage.used - usage.held, 0)::integer
     end as remaining,
+    (usage.answer).extra as extra,
+    (usage.answer).extra_expires as extra_expires,
     (usage.answer).window_limit as window_limit,
     (usage.answer).window_used as window_used,
     (usage.answer).window_remaining as window_remaining,

@@ -163,7 +163,7 @@ struct UserActionHandler: Sendable {
             switch form.action {
             case .grant(let messages):
                 .change(
-                    .grant(messages, key: MessageKey(validated: "dashboard:\(key)"), reason: form.reason),
+                    .grant(Grant(messages, key: MessageKey(validated: "dashboard:\(key)"), reason: form.reason)),
                     by: ChangeAuthor(actor: viewer.actor)
                 )
             case .reset(let parts): .change(.resetUsage(nil, parts: parts), by: author)

@@ -14,5 +14,5 @@ create or replace function headroom.build_usage_snapshot(
         (p_window).opened_at, (p_window).ends_at,
         case when (p_entitlement).window_messages is not null then coalesce((p_window).used, 0) end,
         case when (p_entitlement).window_messages is not null then coalesce((p_window).held, 0) end,
-        (p_entitlement).window_messages
+        (p_entitlement).window_messages, null, null
     )::headroom.usage_snapshot;

@@ -83,6 +83,13 @@ begin
         when not v_has_access then 0
         when p_snapshot."limit" is not null then greatest(p_snapshot."limit" - (v_allowances[1]).taken, 0)
     end;
+    -- What is counted beyond the limit without balances was taken from these.
+    v_answer.extra := nullif(p_snapshot.extra - headroom.drawn_messages(
+        p_snapshot.used, p_snapshot.held, p_snapshot."limit", p_snapshot.extra, null
+    ), 0);
+    if v_answer.extra > 0 then
+        v_answer.extra_expires := headroom.instant_text(p_snapshot.extra_expires);
+    end if;
     v_answer.period := p_snapshot.billing_period;
     if v_has_access and p_snapshot."limit" is not null then
         v_answer.resets := headroom.instant_text(p_snapshot.resets_at);

@@ -36,7 +36,7 @@ begin
                 usage.plan, usage.state, usage.billing_period, usage.message_count, usage.held, usage."limit",
                 usage.started_at, usage.updated_at, usage.resets_at, usage.expires_at, usage.previous_plan,
                 usage.renews, usage.plan_revision, usage.window_opened_at, usage.window_ends_at, usage.window_count,
-                usage.window_held, usage.window_limit, v_now
+                usage.window_held, usage.window_limit, usage.extra, usage.extra_expires, v_now
             ) as snapshot
         from public.message_usage as usage
         where usage.bucket = p_bucket and usage.user_id = any(p_users) and usage.billing_period = any(p_periods)

@@ -42,6 +42,13 @@ begin
                 released = least(released::bigint + old.message_count - new.message_count, 2147483647)
             where bucket = new.bucket and user_id = new.user_id and billing_period = new.billing_period;
         end if;
+        if old.extra is not null
+            and (new.message_count <> old.message_count or new."limit" is distinct from old."limit") then
+            perform headroom.follow_manual_change(
+                new.user_id, new.billing_period, old.message_count, old.held, old."limit", old.extra,
+                old.extra_expires, old.usable_count
+            );
+        end if;
     elsif v_table = 'usage_parts' then
         if tg_op = 'UPDATE' and new.used < old.used and new.generation = old.generation then
             v_generation := headroom.next_generation();

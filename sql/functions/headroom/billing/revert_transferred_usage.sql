@@ -21,6 +21,7 @@ begin
     where transfers.source = p_transfer ->> 'source' and transfers.event_id = p_transfer ->> 'event'
         and transfers.giver = (p_transfer ->> 'giver')::uuid and transfers.receiver = v_receiver
     returning transfers.raised, transfers.raised_window into v_raised, v_raised_window;
+    perform headroom.detach_balances(v_receiver, headroom.now());
     for v_period, v_messages, v_generation, v_parts in
         select
             periods.key, (periods.value ->> 'messages')::integer, (periods.value ->> 'generation')::bigint,
@@ -44,6 +45,9 @@ begin
         );
         perform headroom.revert_transferred_parts(v_receiver, v_period, v_parts);
     end loop;
+    perform headroom.attach_balances(
+        v_receiver, (headroom.entitlement(v_receiver, headroom.now(), 'deny')).billing_period, headroom.now()
+    );
     if v_raised_window is not null then
         perform headroom.revert_transferred_window(v_receiver, v_raised_window);
         perform headroom.revert_transferred_part_windows(v_receiver, v_raised_window -> 'parts');

@@ -40,6 +40,8 @@ begin
     if not found then
         return;
     end if;
+    -- The giver's messages are not taken from the receiver's balances.
+    perform headroom.detach_balances(v_receiver, headroom.now());
     for v_period, v_plan_name, v_ends_at, v_messages, v_given_periods in
         -- These are the receiver's periods in each cycle of these plans.
         with periods as (
@@ -128,6 +130,7 @@ begin
             );
         end if;
     end loop;
+    perform headroom.attach_balances(v_receiver, v_entitlement.billing_period, headroom.now());
     if v_plans <> '{}' then
         -- This event may have transferred another window to the giver.
         v_present_window := headroom.open_window(v_giver, 2678400, headroom.now());

@@ -23,7 +23,7 @@ begin
             and usage.message_count::bigint + headroom.held_messages(
                 p_user_id, usage.billing_period, usage.held
             ) >= headroom.effective_limit(
-                usage.plan, usage.plan_limit, usage."limit", usage.granted, plans.allowance
+                usage.plan, usage.plan_limit, usage."limit" - coalesce(usage.extra, 0), usage.granted, plans.allowance
             );
     end if;
     return (

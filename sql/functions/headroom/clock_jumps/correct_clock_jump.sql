@@ -22,6 +22,7 @@ declare
     v_row public.message_usage;
     v_window headroom.usage_window;
 begin
+    perform headroom.detach_balances(p_user_id, p_at);
     update headroom.subscriptions as subscription set started_at = p_at
     where subscription.bucket = headroom.bucket_of(p_user_id) and subscription.user_id = p_user_id
         and subscription.original_transaction_id = 'first message' and subscription.started_at > v_latest

@@ -86,7 +86,9 @@ begin
             )
             -- headroom.fits, as the number of messages that fit. LEAST skips the window's null.
             and coalesce(v_messages, p_messages[width_bucket(usage.user_id, p_users)]) <= least(
-                coalesce(case when usage.enforced is not false then usage."limit" end, 2147483647)::bigint
+                coalesce(
+                    usage.usable_count, case when usage.enforced is not false then usage."limit" end, 2147483647
+                )::bigint
                 - usage.message_count - usage.held,
                 case
                     when usage.window_limit is null then null

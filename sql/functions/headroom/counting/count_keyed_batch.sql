@@ -4,12 +4,11 @@
 -- p_keys: null, or the key of at most one request per user. p_verbs: that request: consume, reserve, commit or release.
 -- p_key_messages: its messages; null for release, and for a commit of all that is held. p_messages: the messages of all
 -- CONSUMEs of the user. p_key_sums: the messages of those up to and including that request. p_hold_seconds: how long a
--- RESERVE holds, otherwise 0. A user also takes the slow path if the key of a CONSUME or a RESERVE was used before, or
--- if that of a COMMIT or a RELEASE holds nothing in the period, or less than is to be committed, or in another window.
---
--- Nearly all keys of CONSUME and RESERVE are new, so they are not looked up: if inserting them fails, the batch is
--- rolled back, and counted again without the users whose keys exist. After unique_violation or serialization_failure,
--- another session has just written one of the keys, and the caller sends the batch again.
+-- RESERVE holds, otherwise 0. A user also takes the slow path if the key of a CONSUME or a RESERVE was used before, if
+-- that of a COMMIT or a RELEASE holds nothing in the period, or less than is to be committed, or in another window, and
+-- with a key and balances. Nearly all keys of CONSUME and RESERVE are new, so they are not looked up: if inserting them
+-- fails, the batch is rolled back, and counted again without the users whose keys exist. After unique_violation or
+-- serialization_failure, another session has just written one of the keys: the caller sends the batch again.
 --
 -- p_plans: empty, or the plan of each user whose messages have parts, else null. p_part_users to p_part_window_seconds:
 -- their limits (headroom.count_parts) in revision p_plan_revision of the plans. p_key_parts: null, or the parts of the
@@ -20,8 +19,7 @@ create or replace function headroom.count_keyed_batch(
     p_messages bigint[], p_entitlement_versions bigint[], p_keys text[], p_verbs text[], p_key_messages integer[],
     p_key_sums bigint[], p_hold_seconds integer[], p_key_parts text[], p_plan_revision integer, p_plans text[],
     p_part_users integer[], p_part_kinds text[], p_part_names text[], p_part_messages bigint[],
-    p_part_limits integer[], p_part_window_limits integer[], p_part_window_seconds integer[],
-    p_buckets_revision integer
+    p_part_limits integer[], p_part_window_limits integer[], p_part_window_seconds integer[], p_buckets_revision integer
 ) returns headroom.counted_batch
     language plpgsql
 as $$
@@ -137,9 +135,11 @@ begin
                         or usage.billing_period = p_periods[v_periods[width_bucket(usage.user_id, p_users)]]
                     )
                     -- headroom.fits, as in count_batch
+                    and (usage.extra is null or p_keys[width_bucket(usage.user_id, p_users)] is null)
                     and coalesce(v_equal_messages, v_new[width_bucket(usage.user_id, p_users)]) <= least(
-                        coalesce(case when usage.enforced is not false then usage."limit" end, 2147483647)::bigint
-                        - usage.message_count - usage.held,
+                        coalesce(
+                            usage.usable_count, case when usage.enforced is not false then usage."limit" end, 2147483647
+                        )::bigint - usage.message_count - usage.held,
                         case
                             when usage.window_limit is null then null
                             when usage.window_ends_at > v_now then

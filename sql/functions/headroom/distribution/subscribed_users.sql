@@ -35,7 +35,7 @@ begin
         else
             v_entitlement := headroom.entitlement(v_user, headroom.now(), p_unknown_users_policy);
             snapshot := headroom.read_open_usage(v_entitlement);
-            changes_at := least(v_entitlement.usable_until, snapshot.window_ends_at, (
+            changes_at := least(v_entitlement.usable_until, snapshot.window_ends_at, snapshot.extra_expires, (
                 select holds.ends_at
                 from headroom.active_holds(v_user, snapshot.billing_period, headroom.now()) as holds
             ));

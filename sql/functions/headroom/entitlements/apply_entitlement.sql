@@ -31,6 +31,7 @@ declare
     v_earlier text[];
     v_window headroom.usage_window;
 begin
+    perform headroom.detach_balances(p_user_id, headroom.now());
     select
         max(locked.generation) filter (where locked.billing_period = v_period),
         coalesce(array_agg(locked.billing_period) filter (where headroom.is_unused_usage_row(
@@ -100,5 +101,6 @@ begin
                 null;
         end;
     end if;
+    perform headroom.attach_balances(p_user_id, p_entitlement.billing_period, headroom.now());
 end
 $$;

@@ -50,6 +50,7 @@ inputs as (
         users.bucket, users.user_id, users.newest_period, users.may_have_window,
         (select constants.now from constants) as now, (select constants.policy from constants) as policy,
         (select constants.leeway from constants) as leeway, coalesce(subscriber.anchor_day, 1)::integer as anchor_day,
+        coalesce(subscriber.has_balances, false) as has_balances,
         sum(spent.messages) filter (
             where spent.plan = (select constants.starting_plan from constants)
         ) over same_user as spent_messages,
@@ -206,6 +207,6 @@ select
         case when opened.day is not null and opened.counts_at < opened.now then opened.ends_at end
     ) as resets_at,
     opened.ends_at as expires_at, opened.other_messages as spent_messages, opened.gentle_percent,
-    opened.prominent_percent, opened.enforced, opened.window_messages, opened.window_seconds
+    opened.prominent_percent, opened.enforced, opened.window_messages, opened.window_seconds, opened.has_balances
 from opened
 order by null::boolean;

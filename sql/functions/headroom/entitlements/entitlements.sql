@@ -29,7 +29,7 @@ begin
     with inputs as (
         select
             request.ordinal, request.user_id, coalesce(subscriber.anchor_day, 1)::integer as anchor_day,
-            subscriber.previous_plan, spent.messages as spent_messages,
+            subscriber.previous_plan, subscriber.has_balances, spent.messages as spent_messages,
             subscription.original_transaction_id as transaction_id, plans.plan, plans.cycle,
             coalesce(plans.time_zone, 'UTC') as time_zone, plans.allowance, plans.enforced, plans.window_messages,
             plans.window_seconds, plans.trial_days, subscription.started_at as subscribed_at, subscription.expires_at,
@@ -41,7 +41,7 @@ begin
         from unnest(p_users) with ordinality as request (user_id, ordinal)
         left join lateral (
             select
-                one.user_id, one.anchor_day, one.previous_plan, one.trial_ends_at,
+                one.user_id, one.anchor_day, one.previous_plan, one.trial_ends_at, one.has_balances,
                 least(one.trial_started_at, one.store_trial_started_at) as trial_started_at
             from headroom.subscribers as one
             where one.bucket = p_bucket and one.user_id = request.user_id
@@ -94,7 +94,8 @@ begin
     ),
     judged as (
         select
-            inputs.ordinal, inputs.user_id, inputs.anchor_day, inputs.previous_plan, inputs.spent_messages,
+            inputs.ordinal, inputs.user_id, inputs.anchor_day, inputs.previous_plan, inputs.has_balances,
+            inputs.spent_messages,
             inputs.transaction_id, inputs.plan, inputs.cycle, inputs.time_zone, inputs.allowance, inputs.enforced,
             inputs.window_messages, inputs.window_seconds, inputs.expires_at, inputs.period_started_at,
             inputs.period_ends_at, inputs.period_day, judgement.*,
@@ -123,7 +124,8 @@ begin
     ),
     paid as (
         select
-            chosen.ordinal, chosen.user_id, chosen.anchor_day, chosen.previous_plan, chosen.spent_messages,
+            chosen.ordinal, chosen.user_id, chosen.anchor_day, chosen.previous_plan, chosen.has_balances,
+            chosen.spent_messages,
             chosen.transaction_id, chosen.plan, chosen.cycle, chosen.time_zone, chosen.allowance, chosen.enforced,
             chosen.window_messages, chosen.window_seconds, chosen.started_at, chosen.ends_at, chosen.renews,
             chosen.state, chosen.denial_reason, chosen.counts_at, chosen.next_change_at,
@@ -213,7 +215,7 @@ begin
             when bounded.has_other_rows
                 then headroom.later_messages(bounded.user_id, bounded.cycle, bounded.clock_day, p_at)
         end,
-        bounded.enforced, bounded.window_messages, bounded.window_seconds
+        bounded.enforced, bounded.window_messages, bounded.window_seconds, coalesce(bounded.has_balances, false)
     from bounded
     order by bounded.ordinal;
     get diagnostics v_rows = row_count;

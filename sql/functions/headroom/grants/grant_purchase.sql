@@ -9,7 +9,7 @@ begin
     select * into strict v_purchase from headroom.message_purchases
     where source = p_source and transaction = p_transaction;
     perform headroom.grant_once(
-        v_purchase.user_id, v_purchase.messages, p_reason, v_key, headroom.unknown_users_policy(), true
+        v_purchase.user_id, v_purchase.messages, p_reason, v_key, null, headroom.unknown_users_policy(), true
     );
     select billing_period into strict v_purchase.billing_period from headroom.grants
     where bucket = headroom.bucket_of(v_purchase.user_id) and user_id = v_purchase.user_id and key = v_key;

@@ -19,6 +19,8 @@ begin
         select grants.billing_period from headroom.grants as grants
         where grants.bucket = headroom.bucket_of(v_user_id) and grants.user_id = v_user_id and grants.key = v_key
     ), v_period);
+    perform headroom.lock_usage(v_user_id, v_period);
+    perform headroom.detach_balances(v_user_id, headroom.now());
     v_row := headroom.lock_usage(v_user_id, v_period);
     if v_row.user_id is null or v_row.resets_at <= headroom.now() then
         return;

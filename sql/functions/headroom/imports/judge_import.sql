@@ -105,7 +105,8 @@ begin
                 and usage.billing_period = request.billing_period
                 and not headroom.is_unused_usage_row(
                     usage.user_id, usage.billing_period, usage.message_count, usage.held, usage.released,
-                    usage.granted, usage.plan, usage.plan_limit, usage."limit", usage.window_ends_at
+                    usage.granted, usage.plan, usage.plan_limit, usage."limit" - coalesce(usage.extra, 0),
+                    usage.window_ends_at
                 )
             limit 1
         ) as found on true

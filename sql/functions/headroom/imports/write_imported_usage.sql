@@ -37,6 +37,9 @@ declare
     v_limits integer[];
     v_places bigint[];
 begin
+    perform headroom.detach_balances(derived.user_id, v_now)
+    from unnest(v_entitlements) as derived
+    where derived.has_balances;
     -- The open period's row guards the counts of models and members.
     perform headroom.lock_usage_rows(
         p_bucket, array_agg(given.user_id order by given.ordinality),
@@ -161,5 +164,8 @@ begin
             select derived.plan from unnest(v_entitlements) with ordinality as derived order by derived.ordinality
         )
     );
+    perform headroom.attach_balances(derived.user_id, derived.billing_period, v_now)
+    from unnest(v_entitlements) as derived
+    where derived.has_balances;
 end
 $$;

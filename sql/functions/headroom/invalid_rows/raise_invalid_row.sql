@@ -16,7 +16,7 @@ begin
             (
                 'public.message_usage',
                 '{message_count,held,released,granted,limit,plan_limit,window_count,window_held,window_limit,'
-                'generation,plan_revision,entitlement_version}',
+                'generation,plan_revision,entitlement_version,extra,usable_count}',
                 'coalesce(%I, 0) >= 0'
             ),
             ('public.message_usage', '{updated_at,started_at,resets_at,expires_at}', 'headroom.is_instant(%I)'),

@@ -1,4 +1,5 @@
--- Deletes at most p_limit keys older than p_keep, and returns their number. p_keep is at least 7 days.
+-- Deletes at most p_limit keys older than p_keep, and returns their number. p_keep is at least 7 days. An expired hold
+-- stays until it has given back what it took from balances (headroom.detach_balances).
 create or replace function headroom.prune_keys(p_keep interval default '7 days', p_limit integer default 1000)
     returns bigint
     language plpgsql security definer set search_path = pg_catalog, pg_temp
@@ -17,7 +18,7 @@ begin
         delete from headroom.message_keys as keys
         where keys.ctid = any(array(
             select old.ctid from headroom.message_keys as old
-            where old.created_at < v_before
+            where old.created_at < v_before and (old.status <> 'h' or old.parts is null or not old.parts ? 'charges')
             limit p_limit
             for update skip locked
         ));
@@ -30,6 +31,7 @@ begin
         where keys.bucket = v_bucket and keys.ctid = any(array(
             select old.ctid from headroom.message_keys as old
             where old.bucket = v_bucket and old.created_at < v_before
+                and (old.status <> 'h' or old.parts is null or not old.parts ? 'charges')
             limit p_limit - v_count
             for update skip locked
         ));

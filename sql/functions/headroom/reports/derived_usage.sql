@@ -9,9 +9,12 @@ with counted as (
         case
             when usage.held > 0 then headroom.held_messages(usage.user_id, usage.billing_period, usage.held) else 0
         end as held,
-        headroom.effective_limit(
-            usage.plan, usage.plan_limit, usage."limit", usage.granted, derived.allowance
-        ) as "limit",
+        case
+            when derived.has_balances then (headroom.current_answer(derived.user_id))."limit"
+            else headroom.effective_limit(
+                usage.plan, usage.plan_limit, usage."limit", usage.granted, derived.allowance
+            )
+        end as "limit",
         usage.updated_at,
         case when derived.may_have_window and derived.window_seconds is not null then headroom.window_taken(
             derived.user_id, derived.window_seconds, headroom.now()

@@ -64,7 +64,7 @@ with constants as (
 )
 select
     usage.bucket, usage.user_id, usage.billing_period, usage.message_count, usage.held, usage.granted, usage."limit",
-    usage.plan_limit, usage.plan, usage.state, usage.started_at, usage.resets_at, usage.expires_at, usage.updated_at,
+    usage.extra, usage.usable_count, usage.plan_limit, usage.plan, usage.state, usage.started_at, usage.resets_at, usage.expires_at, usage.updated_at,
     usage.ctid, plans.allowance, plans.gentle_percent, plans.prominent_percent, plans.enforced,
     coalesce(
         usage.resets_at <= case
@@ -104,6 +104,7 @@ select
             then 'over'
         else (
             select case
+                when usage.extra is not null then 'unknown'
                 -- Older clients count users without a plan in the calendar month, or in its week or day, until another
                 -- row is current.
                 when count(*) = 0

@@ -30,7 +30,10 @@ select
             usage.plan, usage.plan_limit, usage."limit", usage.granted, usage.allowance
         )
         when derived.plan is not null then derived."limit"
-        else usage."limit"
+        when usage.standing = 'usable' then usage."limit"
+        else headroom.plain_limit(
+            usage.message_count, usage.held, usage."limit", usage.extra, usage.usable_count
+        )
     end as "limit",
     case
         -- These are nearly all rows. PostgreSQL inlines headroom.tier_of only with such simple arguments, and a call

@@ -22,7 +22,7 @@ begin
         nullif(derived.enforced, true)
     from unnest(p_entitlements) as derived
     where derived.has_subscription and derived.denial_reason is null and derived.spent_messages is null
-        and derived.window_messages is null and derived.billing_period = any(p_periods)
+        and derived.window_messages is null and not derived.has_balances and derived.billing_period = any(p_periods)
         and p_messages[width_bucket(derived.user_id, p_users)]
             <= coalesce(case when derived.enforced then derived.allowance end, 2147483647)
     -- There are no parameters from here on: Citus cannot pass them to the machine that has the rows.

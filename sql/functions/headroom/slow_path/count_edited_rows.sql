@@ -44,7 +44,7 @@ begin
         entitlement_version = v_version
     where usage.bucket = p_bucket and usage.user_id = any(v_known) and usage.billing_period = any(p_periods)
         and usage.plan_revision < p_revision and usage.usable_until > p_at and usage.updated_at <= v_latest
-        and usage.held = 0 and usage.window_limit is null and usage.enforced is null
+        and usage.held = 0 and usage.window_limit is null and usage.enforced is null and usage.extra is null
         -- This is no CASE, which Citus would send in a form that compares a text with a boolean.
         and (
             v_cycles[array_position(v_plans, usage.plan)] = 'monthly' and usage.state = 'active'

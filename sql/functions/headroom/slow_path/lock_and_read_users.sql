@@ -41,10 +41,13 @@ begin
             select derived.billing_period from unnest(v_entitlements) as derived
             where v_has_lock[width_bucket(derived.user_id, p_users)]
         );
-        if exists (select from unnest(v_entitlements) as derived where derived.window_seconds is not null) then
+        if exists (
+            select from unnest(v_entitlements) as derived
+            where derived.window_seconds is not null or derived.has_balances
+        ) then
             -- This includes the row of an earlier period or plan that contains an open window, or one that opened while
             -- the clock was ahead. The window stays there while the subscriber is locked. headroom.open_window explains
-            -- the months.
+            -- the months. It also includes the rows that headroom.detach_balances changes.
             select array_agg(rows.user_id), array_agg(rows.billing_period) into v_row_users, v_row_periods
             from (
                 select one.user_id, one.billing_period
@@ -59,6 +62,20 @@ begin
                     offset 0
                 ) as other
                 where derived.window_seconds is not null and v_has_lock[width_bucket(derived.user_id, p_users)]
+                union
+                select derived.user_id, other.billing_period
+                from unnest(v_entitlements) as derived
+                cross join lateral (
+                    select usage.billing_period from public.message_usage as usage
+                    where usage.bucket = p_bucket and usage.user_id = derived.user_id and (
+                        usage.extra is not null or usage.billing_period = any(array(
+                            select holds.billing_period
+                            from headroom.expired_balance_holds(derived.user_id, v_now) as holds
+                        ))
+                    )
+                    offset 0
+                ) as other
+                where derived.has_balances
                 order by user_id, billing_period
             ) as rows;
         end if;
@@ -66,13 +83,15 @@ begin
         exit when v_attempt = 2 or not headroom.correct_clock_jumps(v_entitlements, v_ahead, v_now);
     end loop;
 
+    perform headroom.detach_balances(derived.user_id, v_now)
+    from unnest(v_entitlements) as derived
+    where derived.has_balances;
+
     return query
     select
-        headroom.build_usage_snapshot(
-            derived, usage.message_count, holds.held, headroom.effective_limit(
-                usage.plan, usage.plan_limit, usage."limit", usage.granted, derived.allowance
-            ), v_now, opened."window"
-        ) as snapshot,
+        headroom.add_balances(headroom.build_usage_snapshot(
+            derived, usage.message_count, holds.held, plain."limit", v_now, opened."window"
+        ), owned.balances) as snapshot,
         derived as entitlement, coalesce(holds.held, 0) as held_by_keys,
         least(holds.ends_at, (opened."window").holds_end_at) as holds_end_at,
         v_subscribers[width_bucket(derived.user_id, v_subscribers)] is not distinct from derived.user_id
@@ -85,7 +104,7 @@ begin
         end as generation,
         coalesce(
             derived.denial_reason is null and (
-                usage.plan_revision <> derived.plan_revision
+                derived.has_balances or usage.plan_revision <> derived.plan_revision
                 or usage.usable_until is distinct from case
                     when derived.has_subscription
                         then least(derived.usable_until, holds.ends_at, (opened."window").holds_end_at)
@@ -93,7 +112,7 @@ begin
                 end
             ) and usage.user_id is not null, false
         ) as is_outdated,
-        (opened."window").billing_period as window_period
+        (opened."window").billing_period as window_period, plain."limit", owned.balances
     from unnest(v_entitlements) as derived
     left join lateral (
         select one.* from public.message_usage as one
@@ -108,7 +127,19 @@ begin
         where usage.held > 0 and keys.bucket = p_bucket and keys.user_id = derived.user_id
             and keys.status = 'h' and keys.billing_period = derived.billing_period and keys.expires_at > v_now
     ) as holds on true
-    -- With an offset, the function is called once per row.
+    -- With an offset, these functions are called once per row.
+    cross join lateral (
+        select headroom.effective_limit(
+            usage.plan, usage.plan_limit, usage."limit", usage.granted, derived.allowance
+        ) as "limit"
+        offset 0
+    ) as plain
+    cross join lateral (
+        select case
+            when derived.has_balances then headroom.live_balances(derived.user_id, v_now)
+        end as balances
+        offset 0
+    ) as owned
     cross join lateral (
         select case
             when derived.window_seconds is not null

@@ -43,7 +43,7 @@ begin
     if v_is_allowed or v_user.is_outdated then
         perform headroom.write_usage_rows(
             v_bucket, array[v_user.entitlement], array[v_user.generation], array[v_snapshot.used],
-            array[v_snapshot.held], array[0], array[v_snapshot."limit"],
+            array[v_snapshot.held], array[0], array[v_user.plain_limit],
             array[case
                 when v_is_allowed or (v_user.entitlement).has_subscription
                     then least((v_user.entitlement).usable_until, v_user.holds_end_at)
@@ -59,6 +59,24 @@ begin
         if not v_user.has_usage_row and v_user.has_subscriber and headroom.is_periodic((v_user.entitlement).cycle) then
             perform headroom.end_earlier_periods(v_bucket, array[p_user_id], array[v_snapshot.billing_period]);
         end if;
+    end if;
+    if (v_user.entitlement).has_balances then
+        -- What does not fit into the limit without balances is taken from these.
+        v_messages := case
+            when v_is_allowed then least(
+                greatest(v_snapshot.used::bigint + v_snapshot.held - v_user.plain_limit, 0), v_messages
+            )
+            else 0
+        end;
+        v_snapshot.extra := null;
+        v_snapshot.extra_expires := null;
+        v_snapshot."limit" := v_user.plain_limit + headroom.take_messages(
+            p_user_id, v_snapshot.billing_period, v_messages, v_snapshot.observed_at
+        );
+        v_snapshot := headroom.add_balances(
+            v_snapshot, headroom.live_balances(p_user_id, v_snapshot.observed_at)
+        );
+        perform headroom.attach_balances(p_user_id, v_snapshot.billing_period, v_snapshot.observed_at);
     end if;
     if v_is_allowed and parts is not null then
         parts := headroom.add_to_parts(parts, p_messages, v_snapshot.observed_at);

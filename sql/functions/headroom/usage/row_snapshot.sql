@@ -8,7 +8,7 @@ create or replace function headroom.row_snapshot(
     p_started_at timestamptz, p_updated_at timestamptz, p_resets_at timestamptz, p_expires_at timestamptz,
     p_previous_plan text, p_renews boolean, p_plan_revision integer, p_window_opened_at timestamptz,
     p_window_ends_at timestamptz, p_window_count integer, p_window_held integer, p_window_limit integer,
-    p_at timestamptz
+    p_extra integer, p_extra_expires timestamptz, p_at timestamptz
 ) returns headroom.usage_snapshot
     language sql immutable parallel safe
     return row(
@@ -19,5 +19,5 @@ create or replace function headroom.row_snapshot(
         case when p_window_limit is not null and p_window_ends_at > p_at then p_window_ends_at end,
         case when p_window_limit is null then null when p_window_ends_at > p_at then p_window_count else 0 end,
         case when p_window_limit is null then null when p_window_ends_at > p_at then p_window_held else 0 end,
-        p_window_limit
+        p_window_limit, p_extra, p_extra_expires
     )::headroom.usage_snapshot;
