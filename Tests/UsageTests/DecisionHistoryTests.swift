@@ -95,7 +95,7 @@ private struct DecisionHistory {
         case ..<94:
             let percent = random.element(of: [25, 50, 80, 90, 95, 100])
             let count = (before.limit ?? 100) * percent / 100 + random.element(of: [-1, 0, 1])
-            model.setCount(ada, period: before.period, count: min(max(0, count), Int(Int32.max)))
+            model.setCount(ada, period: before.period, count: min(max(0, count), Int(Int32.max)), at: now)
             return ("count", nil, usage)
         case ..<95:
             model.setPlanDefinition(plan(reply.plan.name))

@@ -113,7 +113,7 @@ extension GoldenTable.Example {
         } else if ["used", "window", "limit"].contains(where: { before[$0] != nil }) {
             _ = model.consume(ada, at: start)
         }
-        if let used = number("used") { model.setCount(ada, period: period, count: used) }
+        if let used = number("used") { model.setCount(ada, period: period, count: used, at: start) }
         if let window = number("window") { model[ada, at: start].window!.used = window }
         if let limit = before["limit"] { model.setLimit(ada, period: period, limit: Int(limit)) }
         change.state = before["state"].flatMap { SubscriptionState(rawValue: $0) }

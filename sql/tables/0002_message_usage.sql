@@ -135,12 +135,13 @@ comment on column public.message_usage.window_limit is
     'nothing counts in it.';
 
 comment on column public.message_usage.extra is
-    'Messages that "limit" includes from the user''s balances (headroom.attach_balances). Null is none. What is counted '
-    'beyond "limit" - extra was taken from them since.';
+    'Messages that "limit" includes from the user''s balances (headroom.attach_balances). Null is none. What is '
+    'counted beyond "limit" - extra was taken from them since.';
 comment on column public.message_usage.extra_expires is
     'When the balance ends from which messages are taken first; null is never.';
 comment on column public.message_usage.usable_count is
-    'Up to this count messages are counted in the row as it is; the next one takes from another balance. Null is "limit".';
+    'Up to this count messages are counted in the row as it is; the next one takes from another balance. Null is '
+    '"limit".';
 
 -- Counting changes message_count and updated_at, which are not indexed: with free space on the page, each update is
 -- heap-only, and the next access prunes the old version. Frequent vacuums keep the free space near.

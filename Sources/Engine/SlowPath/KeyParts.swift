@@ -7,7 +7,8 @@ import FoundationEssentials
 import Foundation
 #endif
 
-/// The parts of a key's messages and what these have taken from balances, as the column `parts` of `headroom.message_keys` has them in JSON.
+/// The parts of a key's messages and what these have taken from balances, as the column `parts` of
+/// `headroom.message_keys` has them in JSON.
 struct KeyParts: Codable, Equatable {
     /// How many messages of the user's and the member's allowances each message took.
     var weight: Int

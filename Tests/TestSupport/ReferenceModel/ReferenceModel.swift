@@ -190,8 +190,8 @@ extension ReferenceModel {
 
     public mutating func forget(_ user: UserID) { self[user, at: at("2026-01-01")].forget() }
 
-    public mutating func setCount(_ user: UserID, period: BillingPeriod, count: Int) {
-        models[user]?.setCount(count, in: period.label)
+    public mutating func setCount(_ user: UserID, period: BillingPeriod, count: Int, at now: Instant) {
+        self[user, at: now].setCount(count, in: period.label)
     }
 
     public mutating func deleteRow(_ user: UserID, period: BillingPeriod) { models[user]?.deleteRow(period.label) }

@@ -1,8 +1,8 @@
 -- Lets the limit of a user's usage row include what is left in balances, so that messages are counted there without
 -- looking at these. Nothing is taken from a balance until headroom.settle_balances; until then all of what the row
--- counts beyond its own limit is of the balance that ends first. So the row is usable no longer than until that end, and
--- not beyond its last message but one if there are others. A row that has counted more than its own limit is not usable:
--- headroom.drawn_messages could not tell what was taken.
+-- counts beyond its own limit is of the balance that ends first. So the row is usable no longer than until that end,
+-- and not beyond its last message but one if there are others. A row that has counted more than its own limit is not
+-- usable: headroom.drawn_messages could not tell what was taken.
 --
 -- At most one row of a user has balances; headroom.detach_balances was called before. p_billing_period: the open
 -- period's, whose row the caller has locked. If it has no row, the next message attaches the balances.

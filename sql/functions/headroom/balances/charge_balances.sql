@@ -1,5 +1,5 @@
--- Takes messages from balances as requests have decided, gives back what they released, and attaches the balances to the
--- usage rows of the open periods again. The caller has locked the users with headroom.lock_and_read_users, and written
+-- Takes messages from balances as requests have decided, gives back what they released, and attaches the balances to
+-- the usage rows of the open periods again. The caller has locked the users with headroom.lock_and_read_users, and written
 -- the usage rows.
 --
 -- p_users, p_periods: the users, and their open periods. Each of the other arrays has one element for each user, period

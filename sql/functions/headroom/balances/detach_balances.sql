@@ -8,7 +8,6 @@ as $$
 declare
     v_bucket constant smallint := headroom.bucket_of(p_user_id);
     v_period text;
-    v_hold record;
 begin
     if not exists (
         select from headroom.subscribers as subscriber
@@ -23,10 +22,6 @@ begin
     update public.message_usage
     set "limit" = "limit" - extra, extra = null, extra_expires = null, usable_count = null, usable_until = '-infinity'
     where bucket = v_bucket and user_id = p_user_id and billing_period = v_period;
-    for v_hold in select holds.* from headroom.expired_balance_holds(p_user_id, p_at) as holds loop
-        perform headroom.charge_balance(p_user_id, v_hold.billing_period, v_hold.key, -v_hold.messages);
-        update headroom.message_keys set parts = parts - 'charges'
-        where bucket = v_bucket and user_id = p_user_id and key = v_hold.hold;
-    end loop;
+    perform headroom.return_expired_holds(p_user_id, p_at);
 end
 $$;

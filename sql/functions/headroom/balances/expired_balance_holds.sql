@@ -1,5 +1,5 @@
--- Returns what expired holds of a user have taken from balances and not given back yet (headroom.detach_balances): a row
--- for each hold and balance. hold: the key of the message. key: that of the balance.
+-- Returns what expired holds of a user have taken from balances and not given back yet (headroom.detach_balances): a
+-- row for each hold and balance. hold: the key of the message. key: that of the balance.
 create or replace function headroom.expired_balance_holds(p_user_id uuid, p_at timestamptz) returns table (
     hold text, billing_period text, key text, messages integer
 )

@@ -18,11 +18,18 @@ begin
     set granted = nullif(least(coalesce(granted, 0)::bigint + v_drawn, 2147483647), 0),
         "limit" = case when "limit" is not null then greatest("limit" - p_extra + v_drawn, 0) end,
         extra = null, extra_expires = null, usable_count = null, usable_until = '-infinity'
-    where bucket = v_bucket and user_id = p_user_id and billing_period = p_billing_period
-    -- LEAST skips nulls.
-    returning case
-        when "limit" is not null then least(message_count::bigint + held - "limit", message_count - p_count)
-    end into v_beyond;
+    where bucket = v_bucket and user_id = p_user_id and billing_period = p_billing_period;
+    perform headroom.return_expired_holds(p_user_id, v_now);
+    select case
+        -- LEAST skips nulls.
+        when usage."limit" is not null then least(
+            usage.message_count::bigint
+            + headroom.held_messages(p_user_id, p_billing_period, usage.held) - usage."limit",
+            usage.message_count - p_count
+        )
+    end into v_beyond
+    from public.message_usage as usage
+    where usage.bucket = v_bucket and usage.user_id = p_user_id and usage.billing_period = p_billing_period;
     perform headroom.take_messages(p_user_id, p_billing_period, v_beyond, v_now);
     perform headroom.attach_balances(p_user_id, p_billing_period, v_now);
 end

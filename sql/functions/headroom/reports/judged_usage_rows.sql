@@ -64,7 +64,8 @@ with constants as (
 )
 select
     usage.bucket, usage.user_id, usage.billing_period, usage.message_count, usage.held, usage.granted, usage."limit",
-    usage.extra, usage.usable_count, usage.plan_limit, usage.plan, usage.state, usage.started_at, usage.resets_at, usage.expires_at, usage.updated_at,
+    usage.extra, usage.usable_count, usage.plan_limit, usage.plan, usage.state, usage.started_at, usage.resets_at,
+    usage.expires_at, usage.updated_at,
     usage.ctid, plans.allowance, plans.gentle_percent, plans.prominent_percent, plans.enforced,
     coalesce(
         usage.resets_at <= case

@@ -47,7 +47,13 @@ begin
         window_held = case
             when excluded.window_opened_at is null then parts.window_held else excluded.window_held
         end,
-        window_limit = excluded.window_limit, holds_end_at = excluded.holds_end_at;
+        window_limit = excluded.window_limit,
+        -- A window that is kept has holds, too, which end then.
+        holds_end_at = case
+            when excluded.window_opened_at is null and parts.window_held > 0
+                then least(excluded.holds_end_at, parts.holds_end_at)
+            else excluded.holds_end_at
+        end;
     -- A limit has one window for each user, in one row: an open one was moved into this row, and a new one takes the
     -- place of one that the present plan has ended. One that opened while the clock was ahead stays.
     for v_ordinal in
