@@ -87,7 +87,7 @@ create or replace trigger delete_parts after delete on public.message_usage
 create or replace trigger values_are_in_range
     after insert or update of
         generation, released, plan, plan_limit, "limit", started_at, resets_at, expires_at, granted, plan_revision,
-        entitlement_version, window_limit, extra, usable_count
+        entitlement_version, window_limit, extra, extra_expires, usable_count
     on public.message_usage
     for each row when (
         least(
@@ -95,8 +95,10 @@ create or replace trigger values_are_in_range
             new.window_count, new.window_held, new.window_limit, new.extra, new.usable_count
         ) < 0
         or least(new.generation, new.entitlement_version) < 0
-        or least(new.updated_at, new.started_at, new.resets_at, new.expires_at) < '2000-01-01T00:00:00Z'
-        or greatest(new.updated_at, new.started_at, new.resets_at, new.expires_at) >= '10000-01-01T00:00:00Z'
+        or least(new.updated_at, new.started_at, new.resets_at, new.expires_at, new.extra_expires)
+            < '2000-01-01T00:00:00Z'
+        or greatest(new.updated_at, new.started_at, new.resets_at, new.expires_at, new.extra_expires)
+            >= '10000-01-01T00:00:00Z'
     )
     execute function headroom.refuse_values();
 -- Only functions write keys, and a parsed condition would cost each batch.

@@ -31,7 +31,7 @@ PUBLISHED = ROOT / "docs/performance/result.json"
 SET_UP = {
     "main": (35, 5),
     "holds": (0, 4),
-    "parts": (10, 0),
+    "parts": (10, 8),
     "slow_disk": (5, 15),
     "idle": (3, 10),
     "http": (10, 2),

@@ -1,4 +1,4 @@
-"""Messages with a model or a member that has a limit of its own, beside messages with neither."""
+"""Messages with a model or a member that has a limit of its own, and of users with a balance, beside messages with neither."""
 
 from __future__ import annotations
 
@@ -6,6 +6,23 @@ from support.users import numbered_user
 
 from .bench import Bench
 from .titles import USERS
+
+# Each user's allowance is used up, so that all messages are taken from a balance.
+GIVE = (
+    "set role headroom_owner",
+    "insert into headroom.grants (bucket, user_id, key, messages, granted_at, actor, expires_at) "
+    "select bucket, user_id, 'pack', 1000000, now(), 'bench', 'infinity' from public.message_usage",
+    'update public.message_usage set "limit" = message_count',
+    "update headroom.subscribers set has_balances = true",
+    "select count(headroom.attach_balances(user_id, billing_period, now())) from public.message_usage",
+)
+TAKE_BACK = (
+    "set role headroom_owner",
+    "select count(headroom.detach_balances(user_id, now())) from public.message_usage",
+    "delete from headroom.grants",
+    "update headroom.subscribers set has_balances = false",
+    'update public.message_usage set "limit" = plan_limit, granted = null',
+)
 
 
 def stage(bench: Bench) -> None:
@@ -28,6 +45,9 @@ def stage(bench: Bench) -> None:
     def measure() -> None:
         for name, options in (("without_parts", ""), ("with_model", " model=large"), ("with_member", f" member={member}")):
             bench.by_headroom_bench(f"headroom_{name}", headroom, USERS, command=f"CONSUME {{user}}{options}")
+        sql(*GIVE)
+        bench.by_headroom_bench("headroom_with_balance", headroom, USERS)
+        sql(*TAKE_BACK)
 
     bench.rounds(measure)
     sql("delete from headroom.plan_limits", "truncate headroom.usage_parts")

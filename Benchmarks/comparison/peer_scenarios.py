@@ -236,20 +236,21 @@ PEER_SCENARIOS = (
     Scenario(
         name="parts",
         stage="parts",
-        title="64 × 16, a model or a member with a limit of its own",
-        measurements=("headroom_without_parts", "headroom_with_model", "headroom_with_member"),
+        title="64 × 16, a model or a member with a limit of its own, or a balance",
+        measurements=("headroom_without_parts", "headroom_with_model", "headroom_with_member", "headroom_with_balance"),
         ratios=tuple(
             Ratio(
                 name=f"{part}_to_none",
-                title=f"a {part} on every request / none",
+                title=f"a {part} {of} / none",
                 numerator=f"headroom_with_{part}",
                 denominator="headroom_without_parts",
             )
-            for part in ("model", "member")
+            for part, of in (("model", "on every request"), ("member", "on every request"), ("balance", "of every user"))
         ),
         goals=(
             Goal(name="model", title="a model on every request / none", of="model_to_none", at_least=0.45),
             Goal(name="member", title="a member on every request / none", of="member_to_none", at_least=0.35),
+            Goal(name="balance", title="a balance of every user / none", of="balance_to_none", at_least=0.35),
         ),
     ),
     Scenario(

@@ -76,6 +76,7 @@ TITLES = {
     "headroom_without_parts": "Headroom, 64 × 16, no model",
     "headroom_with_model": "Headroom, 64 × 16, a model with a limit on every request",
     "headroom_with_member": "Headroom, 64 × 16, a member with a limit on every request",
+    "headroom_with_balance": "Headroom, 64 × 16, messages that are taken from a balance",
     "headroom_single": "Headroom, 1 connection, one request at a time",
     "headroom_half_load": "Headroom, 64 connections, half of what 64 × 16 brings, open loop",
     "headroom_half_single": "Headroom, 64 connections, half of what 64 × 1 brings, open loop",

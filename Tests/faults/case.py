@@ -52,9 +52,12 @@ Query = Callable[..., Awaitable[subprocess.CompletedProcess[str]]]
 FINAL_SQL = """
 select json_build_object('t', 'row', 'user', user_id, 'period', billing_period, 'count', message_count, 'held', held,
     'limit', "limit", 'generation', generation) from message_usage;
+select json_build_object('t', 'balance', 'user', users.user_id, 'key', left_over.key, 'left', left_over.messages)
+from (select distinct user_id from headroom.grants) as users
+cross join lateral headroom.user_balances(users.user_id, headroom.now()) as left_over;
 select json_build_object('t', 'key', 'user', user_id, 'key', key, 'verb', verb, 'status', status, 'messages', messages,
-    'used', used, 'committed', committed_messages, 'period', billing_period, 'generation', generation, 'parts', parts)
-from headroom.message_keys;
+    'used', used, 'committed', committed_messages, 'period', billing_period, 'generation', generation, 'parts', parts,
+    'is_over', expires_at <= headroom.now()) from headroom.message_keys;
 select json_build_object('t', 'part', 'user', user_id, 'period', billing_period, 'part', kind || ' ' || name, 'count', used,
     'held', held, 'limit', "limit", 'generation', generation) from headroom.usage_parts;
 """

@@ -5,6 +5,7 @@ from __future__ import annotations
 import sys
 
 from availability import users_by_node
+from balance_check import check_balances
 from history import NEVER, SECOND, History, Violation, read_file
 from part_check import check_parts
 from user_check import UserCheck
@@ -155,6 +156,7 @@ def check(history: History) -> list[Violation]:
         account = UserCheck(history=history, user=user, ops=ops)
         violations += account.check()
         violations += check_parts(account)
+        violations += check_balances(account)
     return violations
 
 

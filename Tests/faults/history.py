@@ -155,6 +155,9 @@ class History:
     limits: dict[str, int] = field(default_factory=dict)
     # Of accounts: the limits and weights of parts.
     part_limits: dict[str, dict[str, dict[str, int]]] = field(default_factory=dict)
+    # The messages of a user's balances, which are beyond the limit, and of each what is left.
+    granted: dict[str, int] = field(default_factory=dict)
+    balances: dict[str, list[dict[str, Any]]] = field(default_factory=lambda: defaultdict(list))
     parts: dict[str, list[dict[str, Any]]] = field(default_factory=lambda: defaultdict(list))
     rows: dict[str, list[dict[str, Any]]] = field(default_factory=lambda: defaultdict(list))
     keys: dict[str, dict[str, dict[str, Any]]] = field(default_factory=lambda: defaultdict(dict))
@@ -224,10 +227,13 @@ def read(lines: Iterable[str | dict[str, Any]]) -> History:
         elif kind == "meta":
             history.meta.update(entry)
         elif kind == "user":
-            history.limits[entry["user"]] = entry["limit"]
+            history.granted[entry["user"]] = entry.get("balances", 0)
+            history.limits[entry["user"]] = entry["limit"] + history.granted[entry["user"]]
             history.part_limits[entry["user"]] = entry.get("parts", {})
         elif kind == "part":
             history.parts[entry["user"]].append(entry)
+        elif kind == "balance":
+            history.balances[entry["user"]].append(entry)
         elif kind == "row":
             history.rows[entry["user"]].append(entry)
         elif kind == "key":

@@ -102,6 +102,16 @@ PLANTS = [
         caught_by=frozenset({"I19"}),
     ),
     Plant(
+        name="balance-taken-twice",
+        description="one time in five, a message that is taken from a balance stays in it",
+        sql="".join(
+            rewritten(f"headroom.{function}", (f"taken + {messages}", f"taken + {messages} * (random() >= 0.2)::integer"))
+            for function, messages in (("charge_balance", "p_messages"), ("settle_drawn", "v_balance.drawn"))
+        ),
+        fault="none",
+        caught_by=frozenset({"I20"}),
+    ),
+    Plant(
         name="release-across-a-reset",
         description="a release takes its messages off the count that a reset began anew",
         sql=rewritten("public.reset_usage", (" generation = v_generation,", "")),

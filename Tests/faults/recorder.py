@@ -27,10 +27,11 @@ class Recorder:
     def write(self, **entry: Any) -> None:
         self.out.write(json.dumps(entry, separators=(",", ":")) + "\n")
 
-    def user(self, user: str, limit: int, parts: dict[str, dict[str, int]]) -> None:
+    def user(self, user: str, limit: int, parts: dict[str, dict[str, int]], balances: int = 0) -> None:
         if user not in self.known_users:
             self.known_users.add(user)
-            self.write(t="user", user=user, limit=limit, **({"parts": parts} if parts else {}))
+            more: dict[str, Any] = ({"parts": parts} if parts else {}) | ({"balances": balances} if balances else {})
+            self.write(t="user", user=user, limit=limit, **more)
 
     def send(self, client: int, instance: int | None, verb: str, user: str, **more: Any) -> int:
         self.next_op += 1

@@ -63,6 +63,15 @@ class HistoryBuilder:
     def release(self, key: str, at: float, used: int, released: int = 1, **more: Any) -> HistoryBuilder:
         return self.operation(at, at + 5, "OK", used, verb="RELEASE", n=0, key=key, released=released, **more)
 
+    def balances(self, granted: int, left: int) -> HistoryBuilder:
+        self.lines[1]["balances"] = granted
+        return self.event(t="balance", user=USER, key="pack", left=left)
+
+    def charged(self, messages: int) -> HistoryBuilder:
+        """What the last key has taken from a balance."""
+        self.lines[-1]["parts"] = {"weight": 1, "charges": {"pack": messages}}
+        return self
+
     def row(self, count: int, generation: int = 1) -> HistoryBuilder:
         return self.event(t="row", user=USER, period="2026-11", count=count, held=0, limit=self.limit, generation=generation)
 
@@ -227,7 +236,22 @@ SOUND = {
     "a billing event without an answer that took effect": billed("a", "b", granted=4),
 }  # fmt: skip
 
+SOUND |= {
+    "messages beyond the limit that are taken from a balance":
+        history(2).allowed(1, 2, 3, limit=7).row(3).balances(5, left=4).end(),
+    "a message with a key that takes from a balance":
+        history(2).allowed(1, 2, limit=7).operation(40, 45, "ALLOWED", 4, n=2, key="a", limit=7).row(4).key("a", 4, n=2).charged(2)
+        .balances(5, left=3).end(),
+}  # fmt: skip
+
 PLANTED = {
+    "a message beyond the limit that no balance lacks": ({"I20"},
+        history(2).allowed(1, 2, 3, limit=7).row(3).balances(5, left=5).end()),
+    "a message that is taken from a balance before the allowance": ({"I20"},
+        history(2).allowed(1, limit=7).row(1).balances(5, left=4).end()),
+    "a key that has taken more than its balance lacks": ({"I20"},
+        history(2).allowed(1, 2, limit=7).operation(40, 45, "ALLOWED", 3, key="a", limit=7).row(3).key("a", 3).charged(2)
+        .balances(5, left=4).end()),
     "reply before commit": ({"I5"}, history().allowed(1).row(0).end()),
     "reply before commit with a key": ({"I5"}, history().allowed(1, key="a").row(0).end()),
     "key not recorded": ({"I2", "I4"}, history().allowed(1, 2, key="a")),

@@ -29,6 +29,8 @@ MODELS = ("deep", "deep", "fast-1", "fast-2", "fast-2")
 MEMBERS = 5
 WEIGHTS = {"model deep": 2, "model fast*": 1, "member *": 1}
 PART_LIMITS = {HOT: (260, 450, 205), FIVE: (1, 3, 4), HOLD: (10, 25, 14), RESET: (260, 450, 205)}
+# Every third user of these kinds has balances beside the limit: one for three months, one for good.
+BALANCES = {FIVE: (2, 3), HOLD: (6, 9)}
 COUNTS = {HOT: HOT_SETS * 8, FIVE: FIVE_USERS, HOLD: HOLD_SETS * HOLD_SET, RESET: RESET_USERS}
 # The client gives up after this time, seconds after the service's deadline.
 TIMEOUT_SECONDS = 8.0
@@ -47,7 +49,11 @@ def member_id(account: str, index: int) -> str:
 def record_user(recorder: Recorder, kind: int, user: str) -> None:
     """Writes the user's limits to the history before the first request."""
     parts = {part: {"limit": limit, "weight": WEIGHTS[part]} for part, limit in zip(WEIGHTS, PART_LIMITS[kind])}
-    recorder.user(user, LIMITS[kind], parts if is_account(user) else {})
+    recorder.user(user, LIMITS[kind], parts if is_account(user) else {}, sum(balances(kind, user)))
+
+
+def balances(kind: int, user: str) -> tuple[int, ...]:
+    return BALANCES.get(kind, ()) if int(user[-12:]) % 3 == 0 else ()
 
 
 def is_account(user: str) -> bool:
@@ -77,6 +83,12 @@ def setup_sql() -> str:
             f"insert into headroom.subscriptions (user_id, original_transaction_id, plan, started_at)"
             f" select id, 'operator', '{plan}', now() from u{kind};"
         )
+        for key, expires, messages in zip(("months", "years"), ("now() + interval '90 days'", "'infinity'"), BALANCES.get(kind, ())):
+            parts.append(
+                "insert into headroom.grants (user_id, key, messages, granted_at, actor, expires_at)"
+                f" select id, '{key}', {messages}, now(), 'test', {expires} from u{kind} where right(id::text, 12)::bigint % 3 = 0;"
+            )
+    parts.append("update headroom.subscribers set has_balances = true where user_id in (select user_id from headroom.grants);")
     parts.append("commit; analyze;")
     return "\n".join(parts)
 

@@ -42,6 +42,9 @@ create table headroom.grants (
     expires_at timestamptz,
     constraint messages_are_1_to_1000000 check (messages between 1 and 1000000),
     constraint taken_is_0_to_messages check (taken between 0 and messages),
+    constraint expires_at_is_an_instant_or_infinity check (
+        expires_at = 'infinity' or expires_at >= '2000-01-01T00:00:00Z' and expires_at < '10000-01-01T00:00:00Z'
+    ),
     constraint a_grant_is_of_a_period_or_a_balance check ((billing_period is null) = (expires_at is not null)),
     primary key (bucket, user_id, key)
 );

@@ -9,8 +9,8 @@ import Foundation
 
 /// What a user's requests take from balances, and give back to them.
 ///
-/// The slow path takes messages from the balances in the transaction that counts them, so that the keys of messages know
-/// from which. The fast path counts under a limit that includes them (`headroom.attach_balances`).
+/// The slow path takes messages from the balances in the transaction that counts them, so that the keys of messages
+/// know from which. The fast path counts under a limit that includes them (`headroom.attach_balances`).
 struct UserBalances {
     /// A balance that has not ended.
     struct Balance: Decodable {

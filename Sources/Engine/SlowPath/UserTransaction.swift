@@ -112,7 +112,9 @@ struct UserTransaction {
                 generation: locked.generation,
                 period: snapshot.period,
                 windowOpenedAt: snapshot.window?.openedAt,
-                parts: KeyParts(answer.snapshot, charges: charges) { self.parts[PartKey(period: snapshot.period, id: $0)]?.generation }
+                parts: KeyParts(answer.snapshot, charges: charges) {
+                    self.parts[PartKey(period: snapshot.period, id: $0)]?.generation
+                }
             )
         }
         return SlowPathResult(answer, messagesCounted: verb == .consume ? messages : 0)

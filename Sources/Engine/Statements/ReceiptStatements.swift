@@ -36,6 +36,7 @@ extension PreparedQuery {
         LockUsersStatement.users, LockUsersStatement.keys,
         WriteUsersStatement.firstSubscriptions, WriteUsersStatement.usageRows, WriteUsersStatement.earlierPeriods,
         WriteUsersStatement.pastUsage, WriteUsersStatement.newKeys, WriteUsersStatement.changedKeys,
-        WriteUsersStatement.window, WriteUsersStatement.balances, WriteUsersStatement.receipt, ReadPartsStatement.query, WritePartsStatement.query,
+        WriteUsersStatement.window, WriteUsersStatement.balances, WriteUsersStatement.receipt,
+        ReadPartsStatement.query, WritePartsStatement.query,
     ]
 }

@@ -185,6 +185,7 @@ extension Outcome {
         let counts = "\(snapshot.used)+\(snapshot.held)\(window)\(parts.joined())"
         let fallback = answer.fallback.map { " or \($0.model.text)" } ?? ""
         let extra = snapshot.balances.map { " extra \($0.messages)" } ?? ""
-        return "\(answer.status) \(snapshot.plan.name) \(snapshot.period) \(counts)/\(snapshot.limit ?? -1)\(extra)\(fallback)"
+        let limit = "\(snapshot.limit ?? -1)\(extra)"
+        return "\(answer.status) \(snapshot.plan.name) \(snapshot.period) \(counts)/\(limit)\(fallback)"
     }
 }

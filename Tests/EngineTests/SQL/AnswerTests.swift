@@ -103,10 +103,12 @@ struct SQLAnswerTests {
         parameters.append(int32: snapshot.window.map { _ in Int32(snapshot.windowUsed) })
         parameters.append(int32: snapshot.window.map { _ in Int32(snapshot.windowHeld) })
         parameters.append(int32: (snapshot.window?.limit).map { Int32($0) })
+        parameters.append(int32: (snapshot.entitlement.balances?.messages).map { Int32($0) })
+        parameters.append(timestamptz: snapshot.entitlement.balances?.expiresAt?.microsecondsSince1970)
         let sql = """
             select answer.* from headroom.format_answer(
                 $1, row(
-                    $2, $3, $4, $5, $6, $7, $8, $9, $10, $11, $12, $13, $14, 1, $15, $17, $18, $19, $20, $21
+                    $2, $3, $4, $5, $6, $7, $8, $9, $10, $11, $12, $13, $14, 1, $15, $17, $18, $19, $20, $21, $22, $23
                 )::headroom.usage_snapshot, $16, \(SQLAnswer.parts(snapshot.parts))
             ) as answer
             """
@@ -184,6 +186,10 @@ struct SQLAnswerTests {
             observedAt: observedAt
         )
         if random.chance(60) { snapshot.parts = randomParts(observedAt, &random) }
+        if random.chance(30) {
+            let messages = random.element(of: [1, 5, min(limit ?? 50, 50)])
+            snapshot.set(Balances(messages: messages, expiresAt: random.chance(50) ? near(1...month) : nil))
+        }
         return snapshot
     }
 

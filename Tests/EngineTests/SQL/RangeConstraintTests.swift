@@ -83,7 +83,7 @@ struct RangeConstraintTests {
             "generation = -1", "plan_revision = -1", "entitlement_version = -1", "updated_at = 'infinity'",
             "started_at = '-infinity'", "started_at = '1999-12-31T23:59:59.999999Z'",
             "resets_at = '10000-01-01T00:00:00Z'", "expires_at = '294276-12-31'", "window_limit = -1",
-            "window_count = -1", "window_held = -1",
+            "window_count = -1", "window_held = -1", "extra = -1", "usable_count = -1", "extra_expires = 'infinity'",
         ]
     )
     func refused(change: String) async throws {

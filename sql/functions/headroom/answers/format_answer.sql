@@ -32,13 +32,17 @@ declare
     v_retry_at timestamptz;
     v_is_trial boolean;
     v_details headroom.subscription_details;
+    -- What is counted beyond the limit without balances was taken from these.
+    v_extra constant integer := p_snapshot.extra - headroom.drawn_messages(
+        p_snapshot.used, p_snapshot.held, p_snapshot."limit", p_snapshot.extra, null
+    );
 begin
     select plans.* into v_plan from headroom.plans as plans where plans.plan = p_snapshot.plan;
     if not found then
         return null;
     end if;
     v_is_trial := v_plan.cycle = 'trial';
-    v_allowances := headroom.allowances(p_snapshot, p_parts, v_plan.cycle, v_plan.allowance);
+    v_allowances := headroom.allowances(p_snapshot, p_parts, v_plan.cycle, v_plan.allowance + coalesce(v_extra, 0));
     for v_ordinal in reverse cardinality(v_allowances) .. 1 loop
         v_one := v_allowances[v_ordinal];
         continue when v_one."limit" is null;
@@ -83,10 +87,7 @@ begin
         when not v_has_access then 0
         when p_snapshot."limit" is not null then greatest(p_snapshot."limit" - (v_allowances[1]).taken, 0)
     end;
-    -- What is counted beyond the limit without balances was taken from these.
-    v_answer.extra := nullif(p_snapshot.extra - headroom.drawn_messages(
-        p_snapshot.used, p_snapshot.held, p_snapshot."limit", p_snapshot.extra, null
-    ), 0);
+    v_answer.extra := nullif(v_extra, 0);
     if v_answer.extra > 0 then
         v_answer.extra_expires := headroom.instant_text(p_snapshot.extra_expires);
     end if;

@@ -1,6 +1,6 @@
 -- Takes messages from balances as requests have decided, gives back what they released, and attaches the balances to
--- the usage rows of the open periods again. The caller has locked the users with headroom.lock_and_read_users, and written
--- the usage rows.
+-- the usage rows of the open periods again. The caller has locked the users with headroom.lock_and_read_users, and
+-- written the usage rows.
 --
 -- p_users, p_periods: the users, and their open periods. Each of the other arrays has one element for each user, period
 -- and balance: p_messages is negative for messages that are given back.

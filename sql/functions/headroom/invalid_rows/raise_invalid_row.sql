@@ -19,7 +19,10 @@ begin
                 'generation,plan_revision,entitlement_version,extra,usable_count}',
                 'coalesce(%I, 0) >= 0'
             ),
-            ('public.message_usage', '{updated_at,started_at,resets_at,expires_at}', 'headroom.is_instant(%I)'),
+            (
+                'public.message_usage', '{updated_at,started_at,resets_at,expires_at,extra_expires}',
+                'headroom.is_instant(%I)'
+            ),
             ('headroom.message_keys', '{messages}', '%I between 1 and 1000000'),
             (
                 'headroom.message_keys',

@@ -10,7 +10,7 @@ with counted as (
             when usage.held > 0 then headroom.held_messages(usage.user_id, usage.billing_period, usage.held) else 0
         end as held,
         case
-            when derived.has_balances then (headroom.current_answer(derived.user_id))."limit"
+            when derived.has_balances then headroom.current_limit(derived.user_id)
             else headroom.effective_limit(
                 usage.plan, usage.plan_limit, usage."limit", usage.granted, derived.allowance
             )
