@@ -177,9 +177,10 @@ class Taking(Balances):
                 ("USAGE", {}, None, 1, 10, 9, None, None),
             )  # fmt: skip
             past = self.psql.run(
-                f'select billing_period, used, "limit" from monthly_usage where user_id = \'{user}\' order by 1'
+                f'select billing_period, used, "limit", tier from monthly_usage where user_id = \'{user}\' order by 1'
             )
-            self.assertEqual(past, [["2026-03", "15", "15"], ["2026-04", "12", "12"], ["2026-05", "1", "10"]])
+            march, april = ["2026-03", "15", "15", "blocked"], ["2026-04", "12", "12", "blocked"]
+            self.assertEqual(past, [march, april, ["2026-05", "1", "10", "silent"]])
 
     def test_under_any_plan_with_access(self):
         for port in self.ports():

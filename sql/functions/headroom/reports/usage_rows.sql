@@ -39,7 +39,7 @@ select
         -- These are nearly all rows. PostgreSQL inlines headroom.tier_of only with such simple arguments, and a call
         -- per row would take most of the time of a report.
         when usage.standing = 'usable' and (usage.held = 0 or usage.window_percent is not null)
-            or usage.standing = 'over' and usage.held = 0
+            or usage.standing = 'over' and usage.held = 0 and usage.extra is null
             then headroom.tier_of(
                 greatest(usage.percent, case when usage.standing = 'usable' then usage.window_percent end),
                 usage.gentle_percent, usage.prominent_percent, usage.enforced
@@ -53,7 +53,10 @@ select
                     when 'edited' then headroom.effective_limit(
                         usage.plan, usage.plan_limit, usage."limit", usage.granted, usage.allowance
                     )
-                    else usage."limit"
+                    when 'usable' then usage."limit"
+                    else headroom.plain_limit(
+                        usage.message_count, usage.held, usage."limit", usage.extra, usage.usable_count
+                    )
                 end
             ),
             usage.gentle_percent, usage.prominent_percent, usage.enforced
