@@ -11,7 +11,7 @@ public struct Grant: Sendable, Equatable {
 
     public var messages: Int
     public var key: MessageKey
-    /// For the audit log.
+    /// The reason goes into the audit log.
     public var reason: String?
     public var end: End
 

@@ -166,7 +166,7 @@ struct ConnectionStateMachineTests {
             (.allowances(user: ada, period: november), .allowances(november)),
             (.history(user: ada, months: 5), .history(5)), (.setPlan(change), .setPlan(change)),
             (.resetUsage(user: ada, period: november), .resetUsage(november)), (.forget(user: ada), .forget),
-            (.grant(user: ada, Grant(5, key: key, reason: "a b")), .grant(5, key: key, reason: "a b")),
+            (.grant(user: ada, Grant(5, key: key, reason: "a b")), .grant(Grant(5, key: key, reason: "a b"))),
             (.consume(user: ada, messages: 3).inParts(parts), .batched(.consume(3), parts: parts)),
             (
                 .reserve(user: ada, messages: 3, key: key, ttlSeconds: 9).inParts(parts),

@@ -104,9 +104,6 @@ extension EngineOperation {
     }
     public static func setPlan(_ plan: PlanChange) -> Self { .change(.setPlan(plan)) }
     public static func grant(_ grant: Grant) -> Self { .change(.grant(grant)) }
-    public static func grant(_ messages: Int, key: MessageKey, reason: String?) -> Self {
-        grant(Grant(messages, key: key, reason: reason))
-    }
     public static func resetUsage(_ period: BillingPeriod?, parts: MessageParts? = nil) -> Self {
         .change(.resetUsage(period, parts: parts))
     }

@@ -74,17 +74,17 @@ struct UserBalances {
     /// - Parameter counted: what is counted and held, with these messages.
     /// - Returns: the messages by the key of the balance.
     mutating func take(_ messages: Int, counted: Int, in period: BillingPeriod) -> [String: Int] {
-        guard let plainLimit, all != nil else { return [:] }
+        guard let plainLimit, var all else { return [:] }
         var beyond = min(max(counted - plainLimit, 0), messages)
         var taken: [String: Int] = [:]
-        for index in all?.indices ?? 0..<0 where beyond > 0 {
-            let charged = min(beyond, all?[index].messages ?? 0)
-            guard charged > 0, let key = all?[index].key else { continue }
-            all?[index].messages -= charged
+        for index in all.indices where beyond > 0 && all[index].messages > 0 {
+            let (key, charged) = (all[index].key, min(beyond, all[index].messages))
+            all[index].messages -= charged
             beyond -= charged
             taken[key] = charged
             charge(charged, to: Charge(period: period, key: key), isOpen: true)
         }
+        self.all = all
         return taken
     }
 

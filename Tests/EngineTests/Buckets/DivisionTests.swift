@@ -151,7 +151,7 @@ struct DivisionTests {
                     expected.append(used[user, default: 0])
                     // Again with the key, which counts nothing more.
                     requests.append((user, .consume(1, key: key)))
-                case 3: requests.append((user, .grant(1, key: key, reason: nil)))
+                case 3: requests.append((user, .grant(Grant(1, key: key))))
                 case 4:
                     requests.append((user, .reserve(2, key: key, ttlSeconds: 3_600)))
                     expected.append(used[user, default: 0])

@@ -107,7 +107,7 @@ struct LockedRowTests {
             try await other.execute("begin; select set_plan('\(locked)', 'paid')")
             let slot = submit(locked, .consume(1), harness)
             try await count(others, harness, used: 1)
-            let grant = submit(locked, .grant(5, key: messageKey("a"), reason: nil), harness)
+            let grant = submit(locked, .grant(Grant(5, key: messageKey("a"))), harness)
             try await count(others, harness, used: 2)
             #expect(lockTimeouts(harness) == 1)
             try await other.execute("commit")

@@ -92,7 +92,7 @@ struct ReceiptTests {
     func granting(moment: Moment, statement: String) async throws {
         try await withStore { database, proxy, harness in
             proxy.arm(moment.cut(statement))
-            let grant = EngineOperation.grant(5, key: messageKey("ticket"), reason: "outage")
+            let grant = EngineOperation.grant(Grant(5, key: messageKey("ticket"), reason: "outage"))
             let answer = try #require(try await harness.execute(user(1), grant).answer)
             #expect(answer.snapshot.limit == 105)
             #expect(!answer.isRepeated, "it is the first, whatever came of its first attempt")
@@ -103,7 +103,7 @@ struct ReceiptTests {
     @Test("answers a repeated grant as a repetition when the reply is lost", arguments: Moment.allCases)
     func grantingAgain(moment: Moment) async throws {
         try await withStore { _, proxy, harness in
-            let grant = EngineOperation.grant(5, key: messageKey("ticket"), reason: nil)
+            let grant = EngineOperation.grant(Grant(5, key: messageKey("ticket")))
             _ = try await harness.execute(user(1), grant)
             proxy.arm(moment.cut("COMMIT"))
             let answer = try #require(try await harness.execute(user(1), grant).answer)

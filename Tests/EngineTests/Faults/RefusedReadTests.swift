@@ -12,7 +12,7 @@ struct RefusedReadTests {
             #expect(try await harness.execute(ada, .consume(7)).isAllowed)
             let name = "headroom.read_batch(smallint, uuid[], text[], text)"
             try await database.psql.execute("revoke execute on function \(name) from headroom_service")
-            let grant = EngineOperation.grant(5, key: messageKey("ticket"), reason: nil)
+            let grant = EngineOperation.grant(Grant(5, key: messageKey("ticket")))
             #expect(try await harness.execute(ada, grant) == .failure(.unknown))
             #expect(try await harness.execute(ada, .resetUsage(nil)) == .failure(.unknown))
             #expect(try await harness.execute(ada, .usage).failure?.code == .internal)

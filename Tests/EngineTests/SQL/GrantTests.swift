@@ -43,7 +43,7 @@ struct GrantTests {
         let key = "store:revenuecat:T"
         #expect(try await psql.sqlState(of: "select grant_messages('\(ada)', 5, 'x', '\(key)')") == "22023")
         try await EngineHarness.serving(.fresh(), lanes: 1) { _, harness in
-            let refused = try await harness.execute(ada, .grant(5, key: messageKey(key), reason: nil)).failure
+            let refused = try await harness.execute(ada, .grant(Grant(5, key: messageKey(key)))).failure
             #expect(refused?.code == .badArgument && refused?.message.contains("store:") == true)
         }
         // The purchase itself.

@@ -67,15 +67,7 @@ class USAGE(HTTP):
 
 class Balances(http_counting.Counting):
     CLOCK = MID_MONTH
-
-    @classmethod
-    def setUpClass(cls):
-        super().setUpClass()
-        cls.psql.run(PLANS)
-
-    def setUp(self):
-        super().setUp()
-        self.set_clock(MID_MONTH)
+    PLANS = PLANS
 
     def ports(self, *, with_sql=True):
         return [Line(self.service), USAGE(self.service)] + ([SQL(self)] if with_sql else [])

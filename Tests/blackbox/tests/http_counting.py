@@ -69,6 +69,14 @@ class Counting(Case):
     """Cases that each port answers alike."""
 
     PORTS = (Line, HTTP)
+    PLANS = None
+    """SQL of the class's own plans."""
+
+    @classmethod
+    def setUpClass(cls):
+        super().setUpClass()
+        if cls.PLANS:
+            cls.psql.run(cls.PLANS)
 
     def ports(self):
         return [port(self.service) for port in self.PORTS]

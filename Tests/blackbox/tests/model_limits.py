@@ -39,15 +39,7 @@ def instant(seconds=0):
 
 class Limits(http_counting.Counting):
     CLOCK = MID_MONTH
-
-    @classmethod
-    def setUpClass(cls):
-        super().setUpClass()
-        cls.psql.run(PLANS)
-
-    def setUp(self):
-        super().setUp()
-        self.set_clock(MID_MONTH)
+    PLANS = PLANS
 
     def numbers(self, answer, part):
         return tuple(answer.get(f"{part}_{number}") for number in NUMBERS)

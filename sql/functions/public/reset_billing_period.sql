@@ -29,16 +29,22 @@ begin
         from (select distinct unnest(map.buckets) as bucket from headroom.bucket_map as map) as buckets
         group by case when headroom.is_distributed() then buckets.bucket end
     loop
-        perform from public.message_usage as usage
-        where usage.bucket = any(v_buckets) and usage.message_count > 0
-            and (usage.billing_period = p_billing_period or starts_with(usage.billing_period, v_prefix))
-        order by usage.user_id, usage.billing_period
-        for update;
-        -- What was taken from balances stays taken.
-        perform headroom.settle_balances(usage.user_id, headroom.now())
-        from public.message_usage as usage
-        where usage.bucket = any(v_buckets) and usage.extra is not null
-            and (usage.billing_period = p_billing_period or starts_with(usage.billing_period, v_prefix));
+        -- What was taken from balances stays taken. All rows are locked before, in order.
+        if exists (
+            select from public.message_usage as usage
+            where usage.bucket = any(v_buckets) and usage.extra is not null
+                and (usage.billing_period = p_billing_period or starts_with(usage.billing_period, v_prefix))
+        ) then
+            perform from public.message_usage as usage
+            where usage.bucket = any(v_buckets) and usage.message_count > 0
+                and (usage.billing_period = p_billing_period or starts_with(usage.billing_period, v_prefix))
+            order by usage.user_id, usage.billing_period
+            for update;
+            perform headroom.settle_balances(usage.user_id, headroom.now())
+            from public.message_usage as usage
+            where usage.bucket = any(v_buckets) and usage.extra is not null and usage.message_count > 0
+                and (usage.billing_period = p_billing_period or starts_with(usage.billing_period, v_prefix));
+        end if;
         with locked_rows as (
             select usage.bucket, usage.user_id, usage.billing_period, usage.message_count
             from public.message_usage as usage

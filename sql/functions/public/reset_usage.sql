@@ -59,9 +59,6 @@ begin
         perform headroom.close_part_windows(p_user_id, null, null);
     end if;
     -- What was taken from balances stays taken.
-    perform from public.message_usage as usage
-    where usage.bucket = headroom.bucket_of(p_user_id) and usage.user_id = p_user_id and usage.extra is not null
-    for update;
     perform headroom.settle_balances(p_user_id, headroom.now());
     select * into v_before from public.message_usage
     where bucket = headroom.bucket_of(p_user_id) and user_id = p_user_id and billing_period = v_period

@@ -14,14 +14,16 @@ begin
     if not found then
         return;
     end if;
-    -- The period can take no more from balances.
-    select headroom.plain_limit(usage.message_count, usage.held, usage."limit", usage.extra, usage.usable_count)
-    into v_snapshot."limit"
-    from public.message_usage as usage
-    where usage.bucket = headroom.bucket_of(p_user_id) and usage.user_id = p_user_id
-        and usage.billing_period = p_billing_period;
-    v_snapshot.extra := null;
-    v_snapshot.extra_expires := null;
+    if v_snapshot.extra is not null then
+        -- The period can take no more from balances.
+        select headroom.plain_limit(usage.message_count, usage.held, usage."limit", usage.extra, usage.usable_count)
+        into v_snapshot."limit"
+        from public.message_usage as usage
+        where usage.bucket = headroom.bucket_of(p_user_id) and usage.user_id = p_user_id
+            and usage.billing_period = p_billing_period;
+        v_snapshot.extra := null;
+        v_snapshot.extra_expires := null;
+    end if;
     v_snapshot.held := headroom.held_messages(p_user_id, p_billing_period, v_snapshot.held);
     v_snapshot.window_opened_at := null;
     v_snapshot.window_ends_at := null;

@@ -26,7 +26,9 @@ begin
         select coalesce(sum(holds.messages), 0) into v_returned
         from headroom.expired_balance_holds(p_entitlement.user_id, v_now) as holds
         where holds.billing_period = p_entitlement.billing_period;
-        v_row."limit" := v_row."limit" - coalesce(v_row.extra, 0) + v_drawn - v_returned;
+        v_row."limit" := headroom.plain_limit(
+            v_row.message_count, v_row.held, v_row."limit", v_row.extra, v_row.usable_count
+        ) - v_returned;
         v_row.granted := coalesce(v_row.granted, 0) + v_drawn - v_returned;
     end if;
     v_snapshot := headroom.build_usage_snapshot(

@@ -15,9 +15,6 @@ begin
     ) then
         return;
     end if;
-    perform from public.message_usage as usage
-    where usage.bucket = v_bucket and usage.user_id = p_user_id and usage.extra is not null
-    for update;
     v_period := headroom.settle_balances(p_user_id, p_at);
     update public.message_usage
     set "limit" = "limit" - extra, extra = null, extra_expires = null, usable_count = null, usable_until = '-infinity'

@@ -1,6 +1,5 @@
 -- Takes from a user's balances what the usage row to which they are attached has counted since
--- (headroom.drawn_messages). The row keeps its limit. The caller has locked the row. Returns its period; null without
--- such a row.
+-- (headroom.drawn_messages). The row keeps its limit. Returns its period; null without such a row. Locks the row.
 create or replace function headroom.settle_balances(p_user_id uuid, p_at timestamptz) returns text
     language plpgsql set search_path = pg_catalog, pg_temp
 as $$
@@ -17,7 +16,7 @@ begin
     into v_period, v_drawn, v_first_end
     from public.message_usage as usage
     where usage.bucket = v_bucket and usage.user_id = p_user_id and usage.extra is not null
-    limit 1;
+    for update;
     if v_drawn > 0 then
         perform headroom.settle_drawn(p_user_id, v_drawn, v_first_end, p_at);
         update public.message_usage
